@@ -85,6 +85,20 @@ static enum mg_class workflows_folder_find(struct mg_dev *dev, struct mg_err *er
                             : mg_err_set(err, MG_BAD_INPUT, "--workflows %s: there is no such folder", given);
 }
 
+/* Both are addresses and ports. One of all interfaces takes the port of each. */
+static enum mg_class doors_check(const struct mg_dev_options *options, struct mg_err *err)
+{
+    const char *gateway_port = strrchr(options->gateway, ':'), *console_port = strrchr(options->console, ':');
+    bool is_any = strncmp(options->gateway, "0.0.0.0:", 8) == 0 ||
+                  strncmp(options->gateway, "[::]:", 5) == 0 ||
+                  strncmp(options->console, "0.0.0.0:", 8) == 0 || strncmp(options->console, "[::]:", 5) == 0;
+    bool is_same = strcmp(options->gateway, options->console) == 0 ||
+                   (is_any && strcmp(gateway_port, console_port) == 0);
+    return is_same ? mg_err_set(err, MG_BAD_INPUT,
+                                "--console %s: the gateway has this port; give another one", options->console)
+                   : MG_OK;
+}
+
 static enum mg_class webhook_url_check(const char *text, struct mg_err *err)
 {
     struct mg_http_url url;
@@ -100,6 +114,9 @@ static enum mg_class given_check(struct mg_dev *dev, struct mg_err *err)
     enum mg_class class = mg_port_check("--gateway", options->gateway, err);
     if (class == MG_OK) {
         class = mg_port_check("--console", options->console, err);
+    }
+    if (class == MG_OK) {
+        class = doors_check(options, err);
     }
     if (class == MG_OK) {
         class = workflows_folder_find(dev, err);
@@ -218,12 +235,12 @@ static enum mg_class topology_apply(struct mg_dev *dev, struct mg_err *err)
 
 static enum mg_class servers_fill(struct mg_dev *dev, struct mg_err *err)
 {
-    enum mg_class class = mg_dev_try(dev, schema_apply, dev->servers.has_postgres, err);
+    enum mg_class class = mg_dev_try(dev, schema_apply, dev->servers.has_postgres ? "postgres" : NULL, err);
     if (class == MG_OK && dev->servers.has_postgres) {
         mg_part_set_ready(dev->servers.postgres);
     }
     if (class == MG_OK) {
-        class = mg_dev_try(dev, topology_apply, dev->servers.has_rabbit, err);
+        class = mg_dev_try(dev, topology_apply, dev->servers.has_rabbit ? "rabbitmq" : NULL, err);
     }
     if (class == MG_OK && dev->servers.has_rabbit) {
         mg_part_set_ready(dev->servers.rabbit);

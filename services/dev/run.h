@@ -57,10 +57,10 @@ bool mg_dev_wait(struct mg_dev *dev, mg_dev_condition_fn *is_met, int64_t timeou
 /* The error of a wait that was cut short: the whole must end. */
 enum mg_class mg_dev_ended(const struct mg_dev *dev, struct mg_err *err);
 
-/* Work that blocks, on another thread, again and again until the server takes it. `is_own`: the server was
- * started here, and takes its time. */
+/* Work that blocks, on another thread, again and again until the server takes it. `own`: the part, started
+ * here, that is the server, and takes its time; NULL: it was given. */
 typedef enum mg_class mg_dev_work_fn(struct mg_dev *dev, struct mg_err *err);
-enum mg_class mg_dev_try(struct mg_dev *dev, mg_dev_work_fn *work, bool is_own,
+enum mg_class mg_dev_try(struct mg_dev *dev, mg_dev_work_fn *work, const char *own,
                          struct mg_err *err) MG_MUSTCHECK;
 /* Begins such work once; there is one at a time. `done` is called on the loop, with the outcome in dev->job.
  * False: no memory. */

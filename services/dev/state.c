@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #define SECRET_BYTES ((MG_STATE_SECRET_SIZE - 1) / 2)
 #define LOCK_NAME    "lock"
 #define PID_SIZE     24
+/* RabbitMQ's scripts and its look at the disk pass the path to shells, without quotes. */
+#define SHELL_CHARACTERS "'\"`$\\;&|<>()*?[]{}!#~^"
 
 bool mg_state_path(const struct mg_state *state, const char *name, char ret_path[PATH_MAX])
 {
@@ -72,10 +75,41 @@ static enum mg_class lock_take(struct mg_state *state, struct mg_err *err)
     return MG_OK;
 }
 
+static enum mg_class text_check(const char *path, struct mg_err *err)
+{
+    char found = '\0';
+    for (const char *at = path; *at != '\0'; at++) {
+        found = found == '\0' && (strchr(SHELL_CHARACTERS, *at) != NULL || (unsigned char)*at < ' ') ? *at
+                                                                                                     : found;
+    }
+    if (found == '\0') {
+        return MG_OK;
+    }
+    return mg_err_set(
+        err, MG_BAD_INPUT,
+        "--state %.300s: its path has the character %c, at which the servers' scripts go wrong; give a folder "
+        "without it",
+        path, (unsigned char)found < ' ' ? '?' : found);
+}
+
+/* The folder's path as it is written, and where it leads, or the folder in which it would be made. */
+static enum mg_class path_check(const char *path, struct mg_err *err)
+{
+    char real[PATH_MAX], above[PATH_MAX];
+    (void)snprintf(above, sizeof(above), "%s", path);
+    enum mg_class class = text_check(path, err);
+    bool is_there = realpath(path, real) != NULL || realpath(dirname(above), real) != NULL;
+    return class == MG_OK && is_there ? text_check(real, err) : class;
+}
+
 enum mg_class mg_state_open(const char *path, struct mg_state *ret_state, struct mg_err *err)
 {
     ret_state->lock_fd = -1;
-    enum mg_class class = folder_make(path, geteuid() == 0, err);
+    enum mg_class class = path_check(path, err);
+    if (class != MG_OK) {
+        return class;
+    }
+    class = folder_make(path, geteuid() == 0, err);
     if (class != MG_OK) {
         return class;
     }

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/print.h"
+#include "part_log.h"
 #include "run.h"
 
 /* The first boot of RabbitMQ takes ten seconds of a processor, which many others may want. A given server
@@ -13,6 +14,8 @@
 #define RETRY_MS     250
 /* A wait that is longer than this is explained, again and again. */
 #define QUIET_MS 10000
+/* From then on with the last lines of the server's log, which most often have the reason. */
+#define TELLING_MS 60000
 
 void mg_dev_print_line(void *arg, const char *line)
 {
@@ -112,9 +115,10 @@ bool mg_dev_begin_job(struct mg_dev *dev, mg_dev_work_fn *work, void (*done)(str
     return dev->job.is_busy;
 }
 
-enum mg_class mg_dev_try(struct mg_dev *dev, mg_dev_work_fn *work, bool is_own, struct mg_err *err)
+enum mg_class mg_dev_try(struct mg_dev *dev, mg_dev_work_fn *work, const char *own, struct mg_err *err)
 {
-    int64_t quiet_until_ms = mg_clock_boot_ms() + QUIET_MS;
+    bool is_own = own != NULL;
+    int64_t began_ms = mg_clock_boot_ms(), quiet_until_ms = began_ms + QUIET_MS;
     int64_t until_ms = mg_clock_boot_ms() + (is_own ? OWN_MAX_MS : GIVEN_MAX_MS);
     for (;;) {
         if (!mg_dev_begin_job(dev, work, NULL)) {
@@ -130,6 +134,10 @@ enum mg_class mg_dev_try(struct mg_dev *dev, mg_dev_work_fn *work, bool is_own, 
         if (mg_clock_boot_ms() > quiet_until_ms) {
             mg_dev_print("still waiting%s%s\n", is_own ? " for its servers; logs are in " : ": ",
                          is_own ? dev->logs : dev->job.err.text);
+            if (own != NULL && mg_clock_boot_ms() - began_ms > TELLING_MS) {
+                mg_dev_print("%s is not ready: %s\n", own, dev->job.err.text);
+                mg_part_log_show(dev->logs, own, mg_dev_print_line, dev);
+            }
             quiet_until_ms += QUIET_MS;
         }
         (void)mg_dev_wait(dev, mg_dev_never, RETRY_MS);

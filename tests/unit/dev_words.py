@@ -54,6 +54,24 @@ class Words(unittest.TestCase):
             self.assertIn(f"--console {address}: cannot listen there: Address already in use; give another port", done.stderr)
         self.assertEqual([], os.listdir(self.folder))
 
+    def test_two_doors_at_one_address(self):
+        for gateway, console in (("127.0.0.1:19281", "127.0.0.1:19281"), ("0.0.0.0:19281", "127.0.0.1:19281"), ("[::1]:19281", "[::]:19281")):
+            done = self.run_dev("--gateway", gateway, "--console", console)
+            self.assertEqual(USAGE, done.returncode, done)
+            self.assertIn(f"--console {console}: the gateway has this port", done.stderr)
+        self.assertEqual([], os.listdir(self.folder))
+
+    def test_folders_that_a_shell_would_read_otherwise(self):
+        """Would catch: a folder in which RabbitMQ, whose scripts pass it to shells, never starts or runs a part of its name."""
+        for name in ("quo'te", "dol$(touch pwned)x", "back`touch pwned`x", "semi;touch pwned", "new\nline", "star*", "a\\b"):
+            for options in ({}, {"env": {}}):
+                self.refused(USAGE, "its path has the character", "--state", name, **options)
+        (self.folder / "o'dd").mkdir()
+        (self.folder / "even").symlink_to("o'dd")
+        self.refused(USAGE, "o'dd: its path has the character '", "--state", "even/state")
+        self.assertEqual(["even", "o'dd"], sorted(os.listdir(self.folder)))
+        self.refused(USAGE, "nowhere.json", "--state", "sp ace, ünï+@%=:1", "--service", "nowhere.json")
+
     def test_folders(self):
         self.refused(USAGE, "--workflows nowhere: there is no such folder", "--workflows", "nowhere")
         (self.folder / "file").touch()
