@@ -230,9 +230,12 @@ static void alerts_check(struct doctor *doctor)
     char detail[256];
     const char *params[] = {"open", "1000"};
     if (mg_table_read(doctor->cli, MG_REPORT_ALERTS, params, 2, &alerts) == MG_EXIT_DONE) {
-        (void)snprintf(detail, sizeof(detail), "%d open%s", alerts.row_count,
-                       alerts.row_count > 0 ? "; see makegood alert list" : "");
-        finding(doctor, alerts.row_count == 0, "alerts", detail);
+        bool is_good = alerts.row_count == 0;
+        (void)snprintf(detail, sizeof(detail), "%d open%s%s%s%.128s%s", alerts.row_count,
+                       is_good ? "" : ", the newest ", is_good ? "" : mg_table_cell(&alerts, 0, "code"),
+                       is_good ? "" : " about ", is_good ? "" : mg_table_cell(&alerts, 0, "subject"),
+                       is_good ? "" : "; see makegood alert list");
+        finding(doctor, is_good, "alerts", detail);
     }
     mg_table_free(&alerts);
 }

@@ -122,8 +122,12 @@ static void item_keep(struct mg_batch *batch, struct mg_aside_order *order, stru
     bool comes_again = mg_command_comes_again(item);
     if (item->command != NULL && !item->work->is_again && !comes_again) {
         char text[MG_REFUSAL_TEXT_SIZE + 64];
-        snprintf(text, sizeof(text), "the database refuses this order's rows: %s; nothing was changed",
-                 order != NULL ? order->text : "too many orders wait");
+        snprintf(text, sizeof(text), "%s: %s; nothing was changed",
+                 order != NULL && order->is_listed ? "the order is set aside"
+                                                   : "the database refuses this order's rows",
+                 order == NULL      ? "too many orders wait"
+                 : order->is_listed ? "makegood order readmit lets it in again"
+                                    : order->text);
         mg_command_refuse(batch, item, text);
     } else if (comes_again && (order == NULL || order->works.first != NULL)) {
         mg_work_settle(&scheduler->works, item->work, MG_END_ACK);
@@ -131,6 +135,34 @@ static void item_keep(struct mg_batch *batch, struct mg_aside_order *order, stru
         mg_work_settle(&scheduler->works, item->work, MG_END_LEAVE);
     } else {
         work_keep(order, item->work);
+    }
+}
+
+/* The end of a cause of an order that is set aside: its message is kept in dead.letters. */
+static void work_end(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    struct mg_work *root = work;
+    /* A supervisor's: operators have their answer. */
+    bool comes_again = work->lane == MG_LANE_COMMANDS && !work->is_again;
+    while (root->origin != NULL) {
+        root = root->origin;
+    }
+    if (root != work) {
+        root->end = MG_END_REJECT; /* the broker has only the message behind a refused request */
+    }
+    mg_work_settle(&scheduler->works, work, root != work || comes_again ? MG_END_ACK : MG_END_REJECT);
+}
+
+/* The list says that the order is set aside. It may just have been readmitted, so the table is asked. */
+static void item_doubt(struct mg_batch *batch, struct mg_item *item)
+{
+    struct mg_aside_order *order = order_add(batch->scheduler, item->order_id);
+    if (order != NULL) {
+        order->is_listed = true;
+    }
+    item_keep(batch, order, item);
+    if (order != NULL) {
+        look_up(order);
     }
 }
 
@@ -152,7 +184,7 @@ void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold, enum mg_refus
            "the database refuses an order's rows; the order waits alone",
            MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", text));
     if (order != NULL) {
-        order->is_trying = false;
+        order->is_trying = order->is_listed = false;
         order->refusal = refusal;
         snprintf(order->text, sizeof(order->text), "%s", text);
         order->retry_boot_ms = mg_clock_boot_ms() + pause_ms(order);
@@ -192,6 +224,8 @@ void mg_aside_join(struct mg_batch *batch)
         struct mg_aside_order *order = order_find(batch->scheduler, item->order_id);
         if (order != NULL) {
             item_keep(batch, order, item);
+        } else if (mg_set_aside_has(batch->scheduler, item->order_id)) {
+            item_doubt(batch, item);
         } else {
             batch->items[left++] = *item;
         }
@@ -343,16 +377,16 @@ static void order_end(struct mg_aside_order *order, const char *by, const char *
     mg_log(MG_LOG_ERROR, "an order is set aside; its messages are dead-lettered",
            MG_LOG_TEXT("order_id", order->order_id), MG_LOG_TEXT("by", by), MG_LOG_TEXT("why", reason));
     while ((work = work_pop(order)) != NULL) {
-        struct mg_work *root = work;
-        /* A supervisor's: operators have their answer. */
-        bool comes_again = work->lane == MG_LANE_COMMANDS && !work->is_again;
-        while (root->origin != NULL) {
-            root = root->origin;
-        }
-        if (root != work) {
-            root->end = MG_END_REJECT; /* the broker has only the message behind a refused request */
-        }
-        mg_work_settle(&scheduler->works, work, root != work || comes_again ? MG_END_ACK : MG_END_REJECT);
+        work_end(scheduler, work);
+    }
+    order_drop(order);
+}
+
+static void order_leave(struct mg_aside_order *order)
+{
+    struct mg_work *work;
+    while ((work = work_pop(order)) != NULL) {
+        mg_work_settle(&order->scheduler->works, work, MG_END_LEAVE);
     }
     order_drop(order);
 }
@@ -381,6 +415,8 @@ static void on_looked_up(void *arg, const char *by, const char *reason, const st
     order->is_asking = false;
     if (err == NULL && by != NULL) {
         order_end(order, by, reason);
+    } else if (err != NULL && order->is_listed) { /* unknown: later, or another scheduler */
+        order_leave(order);
     } else if (err == NULL && order->works.first != NULL && is_over(order)) {
         const struct mg_aside row = {
             .order_id = order->order_id, .by = scheduler->options->instance, .reason = order->text};

@@ -28,6 +28,7 @@ struct mg_aside_order {
     char text[MG_REFUSAL_TEXT_SIZE]; /* the database's, of the last try */
     bool is_trying;                  /* its works are in the batch in hand */
     bool is_asking;                  /* a call about it is open at the store */
+    bool is_listed;                  /* it was not refused: the list has it (set_aside.h) */
 };
 
 struct mg_asides {

@@ -89,7 +89,7 @@ void mg_batch_start(struct mg_scheduler *scheduler)
     scheduler->batcher.number++;
     batch->is_retry = is_retry;
     mg_batch_read(batch);
-    if (scheduler->aside.order_count > 0 && !is_retry) {
+    if (scheduler->aside.order_count + scheduler->set_aside.count > 0 && !is_retry) {
         mg_aside_join(batch);
     }
     if (batch->item_count >= MG_PACE_CAUSES) {

@@ -89,8 +89,6 @@ static enum mg_class scheduler_create(struct mg_process *process, struct mg_err 
     }
     options.on_end = on_end;
     options.arg = process;
-    enum mg_class class =
-        mg_scheduler_create(process->loop, &options, process->metrics, given, &scheduler, err);
     /* Heartbeats wait for no statement about orders. */
     const struct mg_store_options beats = {.dsn = options.pg_dsn,
                                            .is_plaintext_allowed = options.broker.is_plaintext_allowed,
@@ -98,8 +96,12 @@ static enum mg_class scheduler_create(struct mg_process *process, struct mg_err 
                                            .is_unsafe_durability_allowed =
                                                options.is_unsafe_durability_allowed,
                                            .statement_timeout = statement_timeout};
+    enum mg_class class = mg_store_create(process->loop, &beats, &process->beats, err);
     if (class == MG_OK) {
-        class = mg_store_create(process->loop, &beats, &process->beats, err);
+        options.beats = process->beats;
+        class = mg_scheduler_create(process->loop, &options, process->metrics, given, &scheduler, err);
+    } else {
+        mg_definitions_destroy(given);
     }
     if (scheduler != NULL) {
         process->service = scheduler;

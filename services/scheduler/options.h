@@ -4,6 +4,7 @@
 
 #include "base/trace.h"
 #include "io/amqp/broker.h"
+#include "io/store/store.h"
 #include "wire/json.h"
 
 /*
@@ -22,6 +23,7 @@ struct mg_scheduler_options {
     struct mg_broker_address broker;
     const char *pg_dsn, *instance;
     const char *statement_timeout; /* see mg_store_options */
+    struct mg_store *beats;        /* the session of heartbeats; borrowed; NULL: none */
     const char *workflows_dir;     /* "": none are loaded at start */
     int64_t batch, prefetch, window;
     size_t memory_bytes; /* for messages and all that is allocated for them: see MG_MEMORY_… */

@@ -88,6 +88,7 @@ static void on_tick(void *arg)
     struct mg_scheduler *scheduler = arg;
     mg_gates_look(scheduler);
     mg_aside_look(scheduler);
+    mg_set_aside_look(scheduler);
     mg_standstill_look(scheduler);
     mg_rest_look(&scheduler->rest, scheduler->batcher.causes_done, mg_clock_boot_ms());
     mg_scheduler_wake(scheduler);
@@ -381,6 +382,7 @@ void mg_scheduler_destroy(struct mg_scheduler *scheduler)
     mg_reports_finish(scheduler);
     mg_inbox_finish(scheduler);
     mg_aside_finish(scheduler);
+    mg_set_aside_finish(scheduler);
     if (scheduler->broker != NULL) {
         mg_broker_destroy(scheduler->broker);
     }

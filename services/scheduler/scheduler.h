@@ -26,6 +26,7 @@
 #include "owed.h"
 #include "pump.h"
 #include "report.h"
+#include "set_aside.h"
 #include "standstill.h"
 #include "status.h"
 #include "suspects.h"
@@ -51,6 +52,7 @@ struct mg_scheduler {
     struct mg_inbox inbox;
     struct mg_isolated isolated;
     struct mg_asides aside;
+    struct mg_set_asides set_aside;
     struct mg_batcher batcher;
     struct mg_loader loader;
     struct mg_outbox outbox;

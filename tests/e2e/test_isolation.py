@@ -9,6 +9,7 @@ import psycopg2
 
 from harness import DEADLINE_S, scenario
 
+TOLD_S = 4.0  # schedulers read the list of orders that are set aside every two seconds
 OUTAGE_S = 20.0  # a real one takes longer; every bound of the scheduler for one faulty order is over by then
 TABLES = ("orders", "order_process", "order_step", "order_event", "order_label", "operator_alert")
 
@@ -158,3 +159,22 @@ def an_order_with_slow_statements_holds_up_no_other_for_long(s):
     s.rows("DROP TRIGGER slow ON order_step; SELECT 1")
     s.wait_state(order, "processed", 30)
     assert s.client.depth("dead.letters") == 0
+
+
+@scenario(schedulers=2)
+def an_order_that_is_set_aside_by_hand_stops_although_nothing_is_wrong_with_it(s):
+    """Would catch: a verb that counts only for an order which the database refuses anyway."""
+    order, = in_the_middle(s)
+    s.cluster.tool("order", "set-aside", order.order_id, "--reason", "a wrong address", "--by", "ann")
+    until = time.monotonic() + TOLD_S
+    s.wait(lambda: time.monotonic() >= until, "each scheduler has read the list")
+    go_on(s)
+    s.wait(lambda: s.client.depth("dead.letters") == 1, "its reply is kept")
+    for other in [s.client.submit("three") for _ in range(20)]:
+        s.client.wait_status(other, "processed")
+    refused = s.cluster.tool("order", "cancel", order.order_id, "--reason", "late", "--timeout", "10s", check=False)
+    assert refused.returncode == 2 and "is set aside" in refused.stderr, refused
+    assert s.state(order) == "processing" and s.client.depth("dead.letters") == 1
+    s.cluster.tool("order", "readmit", order.order_id, "--reason", "corrected", "--by", "ann")
+    s.cluster.tool("dead", "requeue", "--all", "--reason", "corrected")
+    s.wait_state(order, "processed")

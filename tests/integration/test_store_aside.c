@@ -31,6 +31,31 @@ static void on_read(void *arg, const char *by, const char *reason, const struct 
     rig_done(of, err);
 }
 
+static void on_listed(void *arg, const char (*order_ids)[MG_ORDER_ID_MAX + 1], int count,
+                      const struct mg_err *err)
+{
+    struct rig *of = arg;
+    of->text[0] = '\0';
+    for (int i = 0; i < count; i++) {
+        size_t len = strlen(of->text);
+        snprintf(of->text + len, sizeof(of->text) - len, "%s ", order_ids[i]);
+    }
+    rig_done(of, err);
+}
+
+/* Would catch: a list by the database's collation, in which a search by bytes finds nothing. */
+START_TEST(the_list_is_sorted_by_the_bytes_of_the_ids)
+{
+    rig_admin(
+        &rig,
+        "INSERT INTO order_aside VALUES ('b', now(), 'x', 'x'), ('B', now(), 'x', 'x'), ('a-1', now(), 'x', 'x')");
+    mg_store_list_aside(rig.store, on_listed, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    ck_assert_str_eq(rig.text, "B a-1 b ");
+}
+END_TEST
+
 typedef void change_fn(struct mg_store *, const struct mg_aside *, mg_store_changed_fn *, void *);
 
 static bool is_changed(change_fn *change, struct mg_aside aside)
@@ -93,6 +118,7 @@ int main(void)
     tcase_add_checked_fixture(aside, setup, teardown);
     tcase_add_test(aside, an_order_is_set_aside_once_and_readmitted);
     tcase_add_test(aside, an_operator_sets_a_locked_order_aside);
+    tcase_add_test(aside, the_list_is_sorted_by_the_bytes_of_the_ids);
     suite_add_tcase(suite, aside);
     return store_main(suite, "store_aside");
 }

@@ -236,6 +236,12 @@ static void read_aside(struct sim_input *input, struct sim_output *output)
     sim_output_begin(output, 2);
 }
 
+static void list_aside(struct sim_input *input, struct sim_output *output)
+{
+    (void)input;
+    sim_output_begin(output, 1);
+}
+
 /* ---- order_step ---- */
 
 #define OLD_STEP_COLUMNS(X)       MG_STEP_COLUMNS(MG_KEYS, X) MG_STEP_COLUMNS(MG_EACH, X)
@@ -478,5 +484,6 @@ const struct sim_statement SIM_WRITE_STATEMENTS[] = {
     SIM_SCALARS("hasten_locks", hasten, false),
     SIM_SCALARS("roll_back", roll_back, false),
     SIM_SCALARS("read_aside", read_aside, false),
+    SIM_SCALARS("list_aside", list_aside, false),
     {.name = NULL},
 };

@@ -330,6 +330,12 @@ void mg_store_readmit(struct mg_store *store, const struct mg_aside *aside, mg_s
 /* `by` NULL: the order is not set aside. */
 typedef void mg_store_aside_fn(void *arg, const char *by, const char *reason, const struct mg_err *err);
 void mg_store_read_aside(struct mg_store *store, const char *order_id, mg_store_aside_fn *done, void *arg);
+/* All of them, sorted by the bytes of their ids; at most MG_ASIDE_LISTED_MAX, which are some 100 KB of ids.
+ */
+#define MG_ASIDE_LISTED_MAX 1000
+typedef void mg_store_asides_fn(void *arg, const char (*order_ids)[MG_ORDER_ID_MAX + 1], int count,
+                                const struct mg_err *err);
+void mg_store_list_aside(struct mg_store *store, mg_store_asides_fn *done, void *arg);
 
 /* `found` false: no such workflow or version. Version 0: the newest. */
 typedef void mg_store_workflow_fn(void *arg, bool found, int64_t version, struct mg_slice definition,

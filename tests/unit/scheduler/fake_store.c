@@ -463,6 +463,17 @@ void mg_store_read_aside(struct mg_store *store, const char *order_id, mg_store_
     call->fn.aside = done;
 }
 
+/* The answer comes at once, as nothing else waits for it. */
+void mg_store_list_aside(struct mg_store *store, mg_store_asides_fn *done, void *arg)
+{
+    char order_ids[1][MG_ORDER_ID_MAX + 1] = {""};
+    (void)store;
+    if (fake_store.aside != NULL) {
+        (void)snprintf(order_ids[0], sizeof(order_ids[0]), "%s", fake_store.aside);
+    }
+    done(arg, (const char(*)[MG_ORDER_ID_MAX + 1]) order_ids, fake_store.aside != NULL ? 1 : 0, NULL);
+}
+
 void mg_store_set_aside(struct mg_store *store, const struct mg_aside *aside, mg_store_changed_fn *done,
                         void *arg)
 {

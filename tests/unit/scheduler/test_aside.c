@@ -101,6 +101,28 @@ START_TEST(a_damaged_order_is_set_aside_with_its_causes_and_an_alert)
 }
 END_TEST
 
+/* Would catch: a verb without effect on an order with which nothing is wrong. */
+START_TEST(a_healthy_order_that_is_set_aside_by_hand_stops_until_it_is_readmitted)
+{
+    two_orders_run();
+    fake_store.aside = "o1";
+    pass(2500);
+    reply("o1");
+    reply("o2");
+    overdue("o1");
+    pass(250);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    ck_assert_int_eq(stage_step("o2", 1), MG_STEP_RUNNING);
+    ck_assert_int_eq(fake_broker.rejected, 1); /* the reply; a supervisor asks again */
+    fake_store.aside = NULL;                   /* at once, before the next look at the list */
+    reply("o1");
+    pass(250);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+    pass(2500);
+    ck_assert_int_eq(aside_count(), 0);
+}
+END_TEST
+
 /* Would catch: messages that are judged one by one while the database refuses all (wraparound). */
 START_TEST(nothing_is_judged_while_the_database_refuses_all)
 {
@@ -290,6 +312,7 @@ int main(void)
     tcase_add_checked_fixture(aside, stage_start, stage_finish);
     tcase_add_test(aside, a_locked_order_waits_alone_and_ends_after_its_lock);
     tcase_add_test(aside, a_damaged_order_is_set_aside_with_its_causes_and_an_alert);
+    tcase_add_test(aside, a_healthy_order_that_is_set_aside_by_hand_stops_until_it_is_readmitted);
     tcase_add_test(aside, nothing_is_judged_while_the_database_refuses_all);
     tcase_add_test(aside, no_attempt_is_overdue_by_the_time_in_which_the_database_took_nothing);
     tcase_add_test(aside, a_command_that_was_decided_before_gives_its_statuses_again);
