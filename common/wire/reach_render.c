@@ -99,7 +99,7 @@ bool mg_reach_is_used(const struct mg_action *action)
 int mg_workflow_request_version(const struct mg_workflow *workflow, int step, enum mg_kind kind)
 {
     const struct mg_workflow_step *of = &workflow->steps[step];
-    if (kind == MG_KIND_DO && of->refused_when != NULL) {
+    if (kind != MG_KIND_VERIFY && mg_workflow_conditions(of, kind)->refused_when != NULL) {
         return MG_REQUEST_VERSION_JUDGED;
     }
     return mg_reach_is_used(&of->actions[kind]) ? MG_REQUEST_VERSION_REACH : 1;

@@ -61,8 +61,9 @@ static const char *const RETRY_NAMES[] = {"attempts",  "backoff",    "max_backof
                                           "cool_down", "cool_downs", NULL};
 static const char *const ACTION_NAMES[] = {"method", "path",   "query",    "headers", "body",
                                            "encode", "accept", "response", NULL};
-static const char *const UNDO_NAMES[] = {"method", "path",     "query", "headers",         "body", "encode",
-                                         "accept", "response", "retry", "complete_within", NULL};
+static const char *const UNDO_NAMES[] = {
+    "method",   "path",  "query",           "headers",   "body",         "encode", "accept",
+    "response", "retry", "complete_within", "done_when", "refused_when", NULL};
 static const char *const ON_FAILURE[] = {"compensate", "error", NULL};
 static const char *const ON_UNKNOWN[] = {"retry", "verify", "operator", NULL};
 static const char *const RESULT[] = {"json", "none", NULL};
@@ -191,8 +192,14 @@ static bool open_action(const struct mg_json_object *step, const char *name, enu
     return mg_json_object_open(ret_action, step->faults, value, pointer, names, MG_JSON_UNKNOWN_REFUSED);
 }
 
+static void read_conditions(const struct mg_json_object *object, struct mg_conditions_source *source)
+{
+    source->done_when = mg_json_get_typed(object, "done_when", MG_OPTIONAL, MG_JSON_STRING);
+    source->refused_when = mg_json_get_typed(object, "refused_when", MG_OPTIONAL, MG_JSON_STRING);
+}
+
 static void read_undo(const struct mg_json_object *step, struct mg_arena *arena, struct mg_step_plan *plan,
-                      struct mg_action *ret_action)
+                      struct mg_action *ret_action, struct mg_step_source *source)
 {
     struct mg_json_object undo;
     struct mg_slice value = mg_json_get(step, "undo", MG_OPTIONAL);
@@ -217,6 +224,7 @@ static void read_undo(const struct mg_json_object *step, struct mg_arena *arena,
     plan->undo_complete_within_ms = mg_json_get_duration(
         &undo, "complete_within", MG_STEP_COMPLETE_WITHIN_MAX_MS, plan->complete_within_ms);
     read_retry(&undo, &UNDO_RETRY_DEFAULT, &plan->undo_retry);
+    read_conditions(&undo, &source->undo_conditions);
 }
 
 /* Reads the step's policy for an unknown outcome, and checks its requirements. */
@@ -301,8 +309,7 @@ static void read_step(struct mg_json_faults *faults, struct owned_workflow *owne
     mg_json_get_name(&object, "step", MG_REQUIRED, step->name);
     mg_json_get_name(&object, "service", MG_REQUIRED, step->service);
     source->after = mg_json_get_typed(&object, "after", MG_OPTIONAL, MG_JSON_ARRAY);
-    source->done_when = mg_json_get_typed(&object, "done_when", MG_OPTIONAL, MG_JSON_STRING);
-    source->refused_when = mg_json_get_typed(&object, "refused_when", MG_OPTIONAL, MG_JSON_STRING);
+    read_conditions(&object, &source->conditions);
     source->needs = mg_json_get_typed(&object, "needs", MG_OPTIONAL, MG_JSON_ARRAY);
     source->guard.when = mg_json_get_typed(&object, "when", MG_OPTIONAL, MG_JSON_STRING);
     source->guard.require = mg_json_get_typed(&object, "require", MG_OPTIONAL, MG_JSON_ARRAY);
@@ -316,7 +323,7 @@ static void read_step(struct mg_json_faults *faults, struct owned_workflow *owne
     if (open_action(&object, "verify", MG_OPTIONAL, ACTION_NAMES, &action)) {
         read_action(&action, owned->arena, &step->actions[MG_KIND_VERIFY]);
     }
-    read_undo(&object, owned->arena, plan, &step->actions[MG_KIND_UNDO]);
+    read_undo(&object, owned->arena, plan, &step->actions[MG_KIND_UNDO], source);
 }
 
 static void read_steps(const struct mg_json_object *object, struct owned_workflow *owned,

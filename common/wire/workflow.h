@@ -27,13 +27,18 @@ struct mg_action { /* the template of one kind; absent: is_present false */
     bool is_text_answer;    /* an answer that is no JSON becomes a JSON string */
 };
 
+/* The meaning of good answers (workflow_answer.h); NULL: the HTTP status alone decides. */
+struct mg_conditions {
+    const struct mg_expr *done_when, *refused_when;
+};
+
 struct mg_workflow_step {
     char name[MG_NAME_MAX + 1];
     char service[MG_NAME_MAX + 1];
     struct mg_action actions[MG_KIND_COUNT];
-    /* The meaning of its good answers (workflow_answer.h); NULL: the HTTP status alone decides. */
-    const struct mg_expr *done_when, *refused_when;
-    bool has_no_result;   /* it wants none: what a good answer has as its body is left */
+    struct mg_conditions conditions;      /* of answers to its do and its verify */
+    struct mg_conditions undo_conditions; /* of answers to its undo */
+    bool has_no_result;                   /* it wants none: what a good answer has as its body is left */
     bool uses_own_result; /* its verify or undo refers to its own result: the result of a 202 is kept, too */
     struct mg_guard *guard; /* `when` and `require`; NULL: none */
 };
@@ -42,6 +47,13 @@ struct mg_workflow_label {
     char name[MG_LABEL_NAME_MAX + 1];
     struct mg_slice text; /* template over ${/payload/…}, ${/order_id}, ${= …} */
 };
+
+/* Of good answers to this kind of request. */
+static inline const struct mg_conditions *mg_workflow_conditions(const struct mg_workflow_step *step,
+                                                                 enum mg_kind kind)
+{
+    return kind == MG_KIND_UNDO ? &step->undo_conditions : &step->conditions;
+}
 
 #define MG_REQUIREMENTS_MAX 16 /* of one step, or of the order: a person reads them */
 

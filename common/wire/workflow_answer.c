@@ -1,5 +1,6 @@
 /*
- * The meaning of a service's good answer: `done_when` and `refused_when` of a step, over the answer's body.
+ * The meaning of a service's good answer: `done_when` and `refused_when` of a step or its undo, over the
+ * answer's body.
  * They see `result` (the answer's, as the service file takes it) beside all that the step's request may use.
  *
  * A condition that cannot be evaluated counts as unclear, unless the other one holds, as beside && and || in
@@ -122,8 +123,9 @@ static void check_condition(struct condition *condition)
     }
 }
 
-static const struct mg_expr *read_condition(const struct condition *common, const char *name,
-                                            struct mg_slice quoted)
+/* `place`: of the object with the condition, within the step. */
+static const struct mg_expr *read_condition(const struct condition *common, const char *place,
+                                            const char *name, struct mg_slice quoted)
 {
     struct condition condition = *common;
     struct mg_workflow_exprs *exprs = condition.workflow->exprs;
@@ -131,7 +133,8 @@ static const struct mg_expr *read_condition(const struct condition *common, cons
     if (quoted.data == NULL || exprs == NULL) {
         return NULL;
     }
-    (void)snprintf(condition.pointer, sizeof(condition.pointer), "/steps/%d/%s", condition.step, name);
+    (void)snprintf(condition.pointer, sizeof(condition.pointer), "/steps/%d%s/%s", condition.step, place,
+                   name);
     condition.quoted = quoted;
     condition.expr =
         mg_workflow_expr_read(exprs, &exprs->answer_names, quoted, condition.pointer, condition.faults);
@@ -141,6 +144,21 @@ static const struct mg_expr *read_condition(const struct condition *common, cons
     return condition.expr;
 }
 
+static void check_conditions(const struct condition *common, const char *place,
+                             const struct mg_conditions_source *source, struct mg_conditions *ret)
+{
+    char pointer[MG_JSON_POINTER_SIZE];
+
+    ret->done_when = read_condition(common, place, "done_when", source->done_when);
+    ret->refused_when = read_condition(common, place, "refused_when", source->refused_when);
+    if (ret->done_when != NULL && ret->refused_when != NULL &&
+        mg_expr_is_same(ret->done_when, ret->done_when->root, ret->refused_when, ret->refused_when->root)) {
+        (void)snprintf(pointer, sizeof(pointer), "/steps/%d%s/refused_when", common->step, place);
+        mg_json_fault_at(common->faults, MG_BAD_INPUT, pointer, mg_workflow_expr_at(source->refused_when, 1),
+                         "the same as \"done_when\": no answer could be done; leave one of them out");
+    }
+}
+
 void mg_workflow_answer_check(struct mg_workflow *workflow, int step, const struct mg_step_source *source,
                               uint64_t before, const struct mg_certainty *certainty,
                               struct mg_json_faults *faults)
@@ -148,16 +166,9 @@ void mg_workflow_answer_check(struct mg_workflow *workflow, int step, const stru
     const struct condition condition = {
         .workflow = workflow, .certainty = certainty, .step = step, .before = before, .faults = faults};
     struct mg_workflow_step *of = &workflow->steps[step];
-    char pointer[MG_JSON_POINTER_SIZE];
 
-    of->done_when = read_condition(&condition, "done_when", source->done_when);
-    of->refused_when = read_condition(&condition, "refused_when", source->refused_when);
-    if (of->done_when != NULL && of->refused_when != NULL &&
-        mg_expr_is_same(of->done_when, of->done_when->root, of->refused_when, of->refused_when->root)) {
-        (void)snprintf(pointer, sizeof(pointer), "/steps/%d/refused_when", step);
-        mg_json_fault_at(faults, MG_BAD_INPUT, pointer, mg_workflow_expr_at(source->refused_when, 1),
-                         "the same as \"done_when\": no answer could be done; leave one of them out");
-    }
+    check_conditions(&condition, "", &source->conditions, &of->conditions);
+    check_conditions(&condition, "/undo", &source->undo_conditions, &of->undo_conditions);
 }
 
 /* ---- evaluating ---- */
@@ -210,11 +221,10 @@ static void say_unclear(const char *name, const struct mg_err *err, struct mg_sl
     why_append(why, fault.data != NULL ? fault : mg_slice_of(err->text));
 }
 
-enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input, int step,
-                                          struct mg_slice result, struct mg_slice fault,
-                                          char ret_why[MG_ERROR_TEXT_MAX + 1])
+enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input,
+                                          const struct mg_conditions *conditions, struct mg_slice result,
+                                          struct mg_slice fault, char ret_why[MG_ERROR_TEXT_MAX + 1])
 {
-    const struct mg_workflow_step *of = &input->workflow->steps[step];
     struct mg_root_values roots;
     struct mg_expr_room room;
     struct mg_err done_err, refused_err;
@@ -223,15 +233,15 @@ enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input, i
     roots.result = result;
     roots.result_fault = fault;
     const struct mg_expr_scope scope = mg_root_scope(&roots);
-    enum holds done = evaluate(of->done_when, &scope, &room, &done_err);
-    enum holds refused = evaluate(of->refused_when, &scope, &room, &refused_err);
+    enum holds done = evaluate(conditions->done_when, &scope, &room, &done_err);
+    enum holds refused = evaluate(conditions->refused_when, &scope, &room, &refused_err);
     ret_why[0] = '\0';
     if (done == HOLDS_YES && refused == HOLDS_YES) {
         why_append(ret_why, mg_slice_of("the answer is not clear: done_when and refused_when both hold"));
         return MG_ANSWER_UNCLEAR;
     }
     if (refused == HOLDS_YES) {
-        explain("refused: refused_when: ", of->refused_when, &scope, &room, ret_why);
+        explain("refused: refused_when: ", conditions->refused_when, &scope, &room, ret_why);
         return MG_ANSWER_REFUSED;
     }
     if (done == HOLDS_YES || (done == HOLDS_ABSENT && refused == HOLDS_NO)) {
@@ -243,7 +253,7 @@ enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input, i
                     ret_why);
         return MG_ANSWER_UNCLEAR;
     }
-    explain("not done yet: done_when: ", of->done_when, &scope, &room, ret_why);
+    explain("not done yet: done_when: ", conditions->done_when, &scope, &room, ret_why);
     return MG_ANSWER_OPEN;
 }
 
@@ -317,25 +327,26 @@ static void leave_open(struct mg_reply *reply, bool is_polled, const char *code)
 
 bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, struct mg_reply *reply)
 {
-    const struct mg_workflow_step *of = &input->workflow->steps[step];
-    bool is_polled = input->workflow->plan.steps[step].finish_within_ms > 0;
+    const struct mg_conditions *conditions =
+        mg_workflow_conditions(&input->workflow->steps[step], reply->kind);
+    bool is_polled = reply->kind != MG_KIND_UNDO && input->workflow->plan.steps[step].finish_within_ms > 0;
     bool is_good = reply->outcome == MG_OUTCOME_DONE || reply->outcome == MG_OUTCOME_ACCEPTED;
     char fault_text[MG_ERROR_TEXT_MAX + 1];
 
-    if (!mg_workflow_step_is_judged(of) || !is_good || reply->kind == MG_KIND_UNDO) {
+    if (!mg_workflow_is_judged(conditions) || !is_good) {
         return false;
     }
-    if (reply->outcome == MG_OUTCOME_ACCEPTED && reply->kind == MG_KIND_DO && !is_polled) {
+    if (reply->outcome == MG_OUTCOME_ACCEPTED && reply->kind != MG_KIND_VERIFY && !is_polled) {
         reply->outcome = MG_OUTCOME_DONE; /* nobody polls it: the conditions judge it as it is */
         reply->may_still_act = true;
     }
     (void)snprintf(fault_text, sizeof(fault_text), "%s", mg_reply_result_fault(reply));
     struct mg_slice fault = fault_text[0] != '\0' ? mg_slice_of(fault_text) : (struct mg_slice){NULL, 0};
     reply->error_code[0] = '\0';
-    switch (mg_workflow_answer(input, step, reply->result, fault, reply->error_text)) {
+    switch (mg_workflow_answer(input, conditions, reply->result, fault, reply->error_text)) {
     case MG_ANSWER_DONE:
         /* Without done_when an accepted answer stays accepted. */
-        if (reply->outcome == MG_OUTCOME_ACCEPTED && of->done_when != NULL) {
+        if (reply->outcome == MG_OUTCOME_ACCEPTED && conditions->done_when != NULL) {
             reply->outcome = MG_OUTCOME_DONE;
             reply->may_still_act = reply->may_still_act || reply->kind == MG_KIND_DO;
         }

@@ -15,28 +15,28 @@ enum mg_answer_meaning {
     MG_ANSWER_UNCLEAR, /* a condition cannot be evaluated, or both hold */
 };
 
-static inline bool mg_workflow_step_is_judged(const struct mg_workflow_step *step)
+static inline bool mg_workflow_is_judged(const struct mg_conditions *conditions)
 {
-    return step->done_when != NULL || step->refused_when != NULL;
+    return conditions->done_when != NULL || conditions->refused_when != NULL;
 }
 
-/* Of a step with conditions; `input->results` are those of the steps before it. `result` absent: the answer
+/* Of a step's conditions; `input->results` are those of the steps before it. `result` absent: the answer
  * gave none, or with a `fault` none that can be read. `ret_why` is the condition with its values, or the
  * reason why it cannot be evaluated; empty if the answer is done. */
-enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input, int step,
-                                          struct mg_slice result, struct mg_slice fault,
-                                          char ret_why[MG_ERROR_TEXT_MAX + 1]);
+enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input,
+                                          const struct mg_conditions *conditions, struct mg_slice result,
+                                          struct mg_slice fault, char ret_why[MG_ERROR_TEXT_MAX + 1]);
 
 /* Changes a reply by the conditions of its step. False: they do not concern it, and it is as
- * it was. Only a good answer (done or accepted) to a do or a verify is judged.
+ * it was. Only a good answer (done or accepted) is judged.
  *
- * | conditions   | do                                          | verify                                    |
- * |--------------|---------------------------------------------|-------------------------------------------|
- * | done         | done                                        | done                                      |
- * | refused      | permanent; executed no if nothing of this   | permanent, executed no                    |
- * |              | delivery may have acted before              |                                           |
- * | neither      | accepted with finish_within, else unknown   | accepted with finish_within, else unknown |
- * | unclear      | unknown; a 202 stays accepted               | unknown; a 202 stays accepted             |
+ * | conditions | do                                        | verify                       | undo |
+ * |------------|-------------------------------------------|------------------------------|--------------------|
+ * | done       | done                                      | done                         | done | | refused
+ * | permanent; executed no if nothing of this | permanent, executed no       | permanent          | | |
+ * delivery may have acted before            |                              |                    | | neither
+ * | accepted with finish_within, else unknown | as do                        | unknown            | | unclear
+ * | unknown; a 202 stays accepted             | as do                        | unknown            |
  */
 bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, struct mg_reply *reply);
 

@@ -9,12 +9,16 @@
 #include "wire/workflow.h"
 #include "wire/workflow_guard.h"
 
+struct mg_conditions_source {
+    struct mg_slice done_when, refused_when; /* JSON strings; absent: none */
+};
+
 /* The place of a step in the definition, and its `after` as written. */
 struct mg_step_source {
-    bool is_present;                         /* it is an object and was parsed */
-    struct mg_slice done_when, refused_when; /* JSON strings; absent: none */
-    struct mg_slice after;                   /* absent, without `needs`: the step before it in the list */
-    struct mg_slice needs;                   /* absent: none */
+    bool is_present; /* it is an object and was parsed */
+    struct mg_conditions_source conditions, undo_conditions;
+    struct mg_slice after; /* absent, without `needs`: the step before it in the list */
+    struct mg_slice needs; /* absent: none */
     struct mg_guard_source guard;
 };
 

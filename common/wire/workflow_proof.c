@@ -253,13 +253,16 @@ static void condition_check(void *arg, const struct mg_expr *expr, const char *p
     mg_expr_facts(expr, fact_keep, &proof->asked);
 }
 
-static void answer_check(struct proof *proof, const char *pointer, const struct mg_expr *expr)
+static void answer_check(struct proof *proof, int step, const char *member, const struct mg_expr *expr)
 {
+    char pointer[MG_JSON_POINTER_SIZE];
+    if (expr == NULL) {
+        return;
+    }
+    (void)snprintf(pointer, sizeof(pointer), "/steps/%d/%s", step, member);
     proof->pointer = pointer;
     proof->text = (struct mg_slice){NULL, 0};
-    if (expr != NULL) {
-        expression_check(proof, expr);
-    }
+    expression_check(proof, expr);
 }
 
 static void step_check(struct proof *proof, int step)
@@ -280,10 +283,10 @@ static void step_check(struct proof *proof, int step)
     (void)snprintf(pointer, sizeof(pointer), "/steps/%d", step);
     guarded.is_checked = true;
     mg_workflow_guard_each(of->guard, pointer, condition_check, &guarded);
-    (void)snprintf(pointer, sizeof(pointer), "/steps/%d/done_when", step);
-    answer_check(proof, pointer, of->done_when);
-    (void)snprintf(pointer, sizeof(pointer), "/steps/%d/refused_when", step);
-    answer_check(proof, pointer, of->refused_when);
+    answer_check(proof, step, "done_when", of->conditions.done_when);
+    answer_check(proof, step, "refused_when", of->conditions.refused_when);
+    answer_check(proof, step, "undo/done_when", of->undo_conditions.done_when);
+    answer_check(proof, step, "undo/refused_when", of->undo_conditions.refused_when);
     for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
         mg_action_parts(&of->actions[kind], parts);
         for (int k = 0; k < MG_ACTION_PARTS; k++) {
@@ -383,6 +386,28 @@ static void text_hint(struct hints *hints, const char *pointer, struct mg_slice 
     }
 }
 
+/* An undo that could not notice a refusal in a good answer, although its service may well give one: the
+ * step's own answers are read for one, or the undo is a refund, which payment services accept first and
+ * settle, or refuse, later. The status of a DELETE suffices. */
+static bool is_undo_blind(const struct mg_workflow_step *step)
+{
+    const struct mg_action *undo = &step->actions[MG_KIND_UNDO];
+    bool is_judged = step->conditions.done_when != NULL || step->conditions.refused_when != NULL;
+    bool is_refund = undo->path.len > 0 && memmem(undo->path.data, undo->path.len, "refund", 6) != NULL;
+    bool can_refuse = undo->is_present && !undo->is_text_answer && strcmp(undo->method, "DELETE") != 0;
+    return can_refuse && (is_judged || is_refund) && step->undo_conditions.done_when == NULL &&
+           step->undo_conditions.refused_when == NULL;
+}
+
+static void undo_hint(const struct hints *hints, int step)
+{
+    char pointer[MG_JSON_POINTER_SIZE];
+    (void)snprintf(pointer, sizeof(pointer), "/steps/%d/undo", step);
+    hints->seen(hints->arg, pointer,
+                "every 2xx counts as undone, also one whose body says that it failed or is pending; if the "
+                "service gives such answers, add \"done_when\", as in \"result.status == 'succeeded'\"");
+}
+
 void mg_workflow_hints(const struct mg_workflow *workflow, mg_workflow_hint_fn *seen, void *arg)
 {
     struct hints hints = {seen, arg, ""};
@@ -390,6 +415,9 @@ void mg_workflow_hints(const struct mg_workflow *workflow, mg_workflow_hint_fn *
     char pointer[MG_JSON_POINTER_SIZE];
 
     for (int i = 0; i < workflow->plan.step_count; i++) {
+        if (is_undo_blind(&workflow->steps[i])) {
+            undo_hint(&hints, i);
+        }
         for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
             mg_action_parts(&workflow->steps[i].actions[kind], parts);
             for (int k = 0; k < MG_ACTION_PARTS; k++) {

@@ -142,7 +142,7 @@ static enum mg_class call_judged(struct row *row, const struct mg_request *reque
                                  struct mg_audit_seen *seen)
 {
     enum mg_class class = mg_caller_call(&row->caller, request, seen, row->err);
-    if (class == MG_OK && mg_workflow_step_is_judged(step_of(row->audit))) {
+    if (class == MG_OK) {
         struct mg_render_input input = input_of(row, request->order_id);
         (void)mg_workflow_answer_judge(&input, row->audit->options.step, &seen->reply);
     }

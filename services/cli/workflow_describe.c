@@ -201,26 +201,32 @@ static void tries_say(struct telling *telling, int step, const char *what, int64
         duration(retry->backoff_ms, first), duration(retry->max_backoff_ms, most), more);
 }
 
-static void answers_say(struct telling *telling, int step)
+/* `subject`: the answers that the conditions judge. `open`: the meaning of one for which neither holds. */
+static void conditions_say(struct telling *telling, int step, const struct mg_conditions *of,
+                           const char *subject, const char *open)
 {
-    const struct mg_workflow_step *of = &telling->workflow->steps[step];
-    bool is_polled = telling->workflow->plan.steps[step].finish_within_ms > 0;
     char text[SHOWN_MAX + 8];
     if (of->done_when != NULL) {
         shown(mg_expr_text(of->done_when), text);
-        say(telling, step, "A good answer counts as done if %s.", text);
+        say(telling, step, "%s counts as done if %s.", subject, text);
     }
     if (of->refused_when != NULL) {
         shown(mg_expr_text(of->refused_when), text);
-        say(telling, step, "A good answer counts as refused if %s.", text);
+        say(telling, step, "%s counts as refused if %s.", subject, text);
     }
     if (of->done_when != NULL) {
-        say(telling, step,
-            is_polled ? "Any other good answer means that the service works on it."
-                      : "Any other good answer leaves its outcome unclear.");
+        say(telling, step, "%s", open);
     } else if (of->refused_when != NULL) {
         say(telling, step, "Any other good answer counts as done.");
     }
+}
+
+static void answers_say(struct telling *telling, int step)
+{
+    bool is_polled = telling->workflow->plan.steps[step].finish_within_ms > 0;
+    conditions_say(telling, step, &telling->workflow->steps[step].conditions, "A good answer",
+                   is_polled ? "Any other good answer means that the service works on it."
+                             : "Any other good answer leaves its outcome unclear.");
 }
 
 static void doubt_say(struct telling *telling, int step)
@@ -252,6 +258,8 @@ static void undo_say(struct telling *telling, int step)
     }
     action_say(telling, step, MG_KIND_UNDO, "It is undone by");
     tries_say(telling, step, "The undo", plan->undo_complete_within_ms, &plan->undo_retry);
+    conditions_say(telling, step, &telling->workflow->steps[step].undo_conditions,
+                   "A good answer to the undo", "After any other good answer the undo is repeated.");
     if (plan->learn != MG_LEARN_NONE) {
         say(telling, step, "An undo that lacks the step's result learns it first, by %s.",
             plan->learn == MG_LEARN_REPEAT ? "the call once more" : "asking the service");

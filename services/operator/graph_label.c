@@ -29,13 +29,13 @@ int mg_graph_answers(const struct mg_workflow *workflow, int step,
 {
     const struct mg_workflow_step *of = &workflow->steps[step];
     int count = 0;
-    if (of->done_when != NULL) {
+    if (of->conditions.done_when != NULL) {
         ret_labels[count++] =
-            (struct mg_graph_label){.word = "done when", .whole = mg_expr_text(of->done_when)};
+            (struct mg_graph_label){.word = "done when", .whole = mg_expr_text(of->conditions.done_when)};
     }
-    if (of->refused_when != NULL) {
-        ret_labels[count++] =
-            (struct mg_graph_label){.word = "refused when", .whole = mg_expr_text(of->refused_when)};
+    if (of->conditions.refused_when != NULL) {
+        ret_labels[count++] = (struct mg_graph_label){.word = "refused when",
+                                                      .whole = mg_expr_text(of->conditions.refused_when)};
     }
     return count;
 }

@@ -89,11 +89,11 @@ bool mg_branch_exists(const struct mg_workflow *workflow, int step, int branch)
     case MG_BRANCH_SKIPPED:
         return (mg_workflow_skippable(workflow) >> step & 1) != 0;
     case MG_BRANCH_ANSWER_DONE:
-        return mg_workflow_step_is_judged(of);
+        return mg_workflow_is_judged(&of->conditions);
     case MG_BRANCH_ANSWER_REFUSED:
-        return of->refused_when != NULL;
+        return of->conditions.refused_when != NULL;
     case MG_BRANCH_ANSWER_OPEN:
-        return of->done_when != NULL;
+        return of->conditions.done_when != NULL;
     default:
         return has_condition(workflow, step, branch);
     }

@@ -181,7 +181,7 @@ static void answer_report(struct mg_desk *desk, const struct mg_item *item)
     int step = mg_workflow_step_index(desk->entry.workflow, mg_slice_of(reply->step));
     bool is_good = reply->outcome == MG_OUTCOME_DONE || reply->outcome == MG_OUTCOME_ACCEPTED;
     if (step < 0 || !is_good || reply->kind == MG_KIND_UNDO ||
-        !mg_workflow_step_is_judged(&desk->entry.workflow->steps[step]) ||
+        !mg_workflow_is_judged(&desk->entry.workflow->steps[step].conditions) ||
         !mg_step_awaits(&desk->record->order.steps[step], reply->attempt, reply->kind)) {
         return;
     }
@@ -191,7 +191,8 @@ static void answer_report(struct mg_desk *desk, const struct mg_item *item)
     fault = fault[0] != '\0' ? fault : NULL;
     mg_order_input_make(desk->entry.workflow, desk->record, step, &input);
     desk->events.answer(desk->events.arg, step,
-                        mg_workflow_answer(&input.input, step, reply->result, mg_slice_of(fault), why));
+                        mg_workflow_answer(&input.input, &desk->entry.workflow->steps[step].conditions,
+                                           reply->result, mg_slice_of(fault), why));
 }
 
 /* ---- reports of a decision ---- */

@@ -230,7 +230,7 @@ static enum mg_executed executed_of(const struct mg_reply *reply, const struct m
 static const struct mg_reply *reply_judged(struct mg_batch *batch, const struct mg_item *item, int step)
 {
     const struct mg_workflow *workflow = item->fold->workflow->workflow;
-    if (!mg_workflow_step_is_judged(&workflow->steps[step])) {
+    if (!mg_workflow_is_judged(mg_workflow_conditions(&workflow->steps[step], item->reply->kind))) {
         return item->reply;
     }
     struct mg_reply *judged = mg_arena_alloc(batch->arena, sizeof(*judged));

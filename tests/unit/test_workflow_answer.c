@@ -6,53 +6,66 @@
 #include "suite.h"
 #include "wire/workflow_answer.h"
 
-#define WORKFLOW(members)                                                                                     \
+#define WORKFLOW(undo, members)                                                                               \
     "{\"workflow\":\"w\",\"version\":1,\"values\":{\"limit\":\"payload.limit * 2\",\"late\":"                 \
     "\"results.after.n\"},\"steps\":["                                                                        \
     "{\"step\":\"before\",\"service\":\"s\",\"undo\":\"none\",\"do\":{\"method\":\"POST\",\"path\":\"/a\"}}," \
-    "{\"step\":\"charge\",\"service\":\"s\",\"undo\":\"none\",\"do\":{\"method\":\"POST\",\"path\":\"/a\"},"  \
+    "{\"step\":\"charge\",\"service\":\"s\",\"undo\":" undo ",\"do\":{\"method\":\"POST\",\"path\":\"/a\"},"  \
     "\"verify\":{\"method\":\"GET\",\"path\":\"/a\"}," members "},"                                           \
     "{\"step\":\"after\",\"service\":\"s\",\"undo\":\"none\",\"do\":{\"method\":\"POST\",\"path\":\"/a\"}}]}"
-#define BOTH "\"done_when\":\"result.state == 'SETTLED'\",\"refused_when\":\"result.state == 'DECLINED'\""
-#define POLL ",\"finish_within\":\"1h\""
+#define BOTH          "\"done_when\":\"result.state == 'SETTLED'\",\"refused_when\":\"result.state == 'DECLINED'\""
+#define UNDO(members) "{\"method\":\"POST\",\"path\":\"/u\"," members "}"
+#define POLL          ",\"finish_within\":\"1h\""
 
 static struct mg_workflow *workflow;
 
-static void load(const char *members)
+static void load_with(const char *undo, const char *members)
 {
     char text[3000];
     struct mg_err err = {MG_OK, ""};
-    (void)snprintf(text, sizeof(text), WORKFLOW("%s"), members);
+    (void)snprintf(text, sizeof(text), WORKFLOW("%s", "%s"), undo, members);
     ck_assert_msg(mg_workflow_parse(mg_slice_of(text), NULL, &workflow, &err) == MG_OK, "%s", err.text);
 }
 
+static void load(const char *members)
+{
+    load_with("\"none\"", members);
+}
+
 static const struct {
-    const char *members, *says;
+    const char *members, *says, *undo; /* NULL: none */
 } MISTAKES[] = {
-    {"\"done_when\":\"result.state = 'x'\"", "/steps/1/done_when: column 14: "},
+    {"\"done_when\":\"result.state = 'x'\"", "/steps/1/done_when: column 14: ", NULL},
     {"\"done_when\":\"rezult.state == 'x'\"",
-     "/steps/1/done_when: column 1: no such name \"rezult\"; did you mean \"result\"?"},
-    {"\"refused_when\":\"size(result.list)\"",
-     "/steps/1/refused_when: it is a number; a condition is needed"},
-    {"\"done_when\":\"payload.total > 1\"", "/steps/1/done_when: it does not look at the answer"},
-    {"\"done_when\":\"true\"", "/steps/1/done_when: it does not look at the answer"},
-    {"\"done_when\":\"\"", "/steps/1/done_when: column 1: "},
-    {"\"done_when\":true", "/steps/1/done_when: "},
+     "/steps/1/done_when: column 1: no such name \"rezult\"; did you mean \"result\"?", NULL},
+    {"\"refused_when\":\"size(result.list)\"", "/steps/1/refused_when: it is a number; a condition is needed",
+     NULL},
+    {"\"done_when\":\"payload.total > 1\"", "/steps/1/done_when: it does not look at the answer", NULL},
+    {"\"done_when\":\"true\"", "/steps/1/done_when: it does not look at the answer", NULL},
+    {"\"done_when\":\"\"", "/steps/1/done_when: column 1: ", NULL},
+    {"\"done_when\":true", "/steps/1/done_when: ", NULL},
     {"\"done_when\":\"result.n == results.charge.n\"",
-     "/steps/1/done_when: results.charge is the step's own result, which is not kept yet; write \"result\""},
+     "/steps/1/done_when: results.charge is the step's own result, which is not kept yet; write \"result\"",
+     NULL},
     {"\"done_when\":\"result.n == results.after.n\"",
-     "/steps/1/done_when: step \"after\" is not before this one"},
-    {"\"done_when\":\"result.n == values.late\"",
-     "/steps/1/done_when: step \"after\" is not before this one"},
+     "/steps/1/done_when: step \"after\" is not before this one", NULL},
+    {"\"done_when\":\"result.n == values.late\"", "/steps/1/done_when: step \"after\" is not before this one",
+     NULL},
     {"\"done_when\":\"result.ok\",\"refused_when\":\"result.ok\"",
-     "/steps/1/refused_when: the same as \"done_when\""},
+     "/steps/1/refused_when: the same as \"done_when\"", NULL},
+    {"\"pivot\":false", "/steps/1/undo/done_when: column 14: ", UNDO("\"done_when\":\"result.state = 'x'\"")},
+    {"\"pivot\":false", "/steps/1/undo/done_when: it does not look at the answer",
+     UNDO("\"done_when\":\"payload.total > 1\"")},
+    {"\"pivot\":false", "/steps/1/undo/refused_when: the same as \"done_when\"",
+     UNDO("\"done_when\":\"result.ok\",\"refused_when\":\"result.ok\"")},
 };
 
 START_TEST(a_mistake_in_a_condition_has_its_pointer)
 {
     char text[3000];
     struct mg_err err = {MG_OK, ""};
-    (void)snprintf(text, sizeof(text), WORKFLOW("%s"), MISTAKES[_i].members);
+    (void)snprintf(text, sizeof(text), WORKFLOW("%s", "%s"),
+                   MISTAKES[_i].undo != NULL ? MISTAKES[_i].undo : "\"none\"", MISTAKES[_i].members);
     ck_assert_int_eq(mg_workflow_parse(mg_slice_of(text), NULL, &workflow, &err), MG_BAD_INPUT);
     ck_assert_msg(strstr(err.text, MISTAKES[_i].says) != NULL, "%s", err.text);
 }
@@ -123,6 +136,11 @@ static struct mg_render_input input_of(void)
                                     .accepted_at_ms = INT64_C(1769862896700)};
 }
 
+static const struct mg_conditions *conditions(void)
+{
+    return &workflow->steps[1].conditions;
+}
+
 START_TEST(an_answer_means_what_the_conditions_make_of_it)
 {
     char why[MG_ERROR_TEXT_MAX + 1];
@@ -130,7 +148,7 @@ START_TEST(an_answer_means_what_the_conditions_make_of_it)
     load(ANSWERS[_i].members);
     struct mg_render_input input = input_of();
     struct mg_slice body = result != NULL ? mg_slice_of(result) : (struct mg_slice){NULL, 0};
-    ck_assert_int_eq(mg_workflow_answer(&input, 1, body, (struct mg_slice){NULL, 0}, why),
+    ck_assert_int_eq(mg_workflow_answer(&input, conditions(), body, (struct mg_slice){NULL, 0}, why),
                      ANSWERS[_i].meaning);
     ck_assert_msg(strstr(why, ANSWERS[_i].why) != NULL, "%s", why);
     ck_assert(ANSWERS[_i].meaning != MG_ANSWER_DONE || why[0] == '\0');
@@ -143,7 +161,7 @@ START_TEST(a_result_that_was_left_out_is_named_as_such)
     char why[MG_ERROR_TEXT_MAX + 1];
     load(BOTH);
     struct mg_render_input input = input_of();
-    ck_assert_int_eq(mg_workflow_answer(&input, 1, (struct mg_slice){NULL, 0},
+    ck_assert_int_eq(mg_workflow_answer(&input, conditions(), (struct mg_slice){NULL, 0},
                                         mg_slice_of("the result is larger than the service file allows"),
                                         why),
                      MG_ANSWER_UNCLEAR);
@@ -163,9 +181,9 @@ START_TEST(a_long_reason_is_cut_at_a_character)
     (void)snprintf(members + len, sizeof(members) - len, "'\"");
     load(members);
     struct mg_render_input input = input_of();
-    ck_assert_int_eq(
-        mg_workflow_answer(&input, 1, mg_slice_of("{\"state\":\"x\"}"), (struct mg_slice){NULL, 0}, why),
-        MG_ANSWER_OPEN);
+    ck_assert_int_eq(mg_workflow_answer(&input, conditions(), mg_slice_of("{\"state\":\"x\"}"),
+                                        (struct mg_slice){NULL, 0}, why),
+                     MG_ANSWER_OPEN);
     ck_assert_uint_le(strlen(why), MG_ERROR_TEXT_MAX);
     ck_assert_uint_eq(mg_utf8_cut(mg_slice_of(why), strlen(why)), strlen(why));
     mg_workflow_destroy(workflow);
@@ -185,45 +203,60 @@ static const struct {
     enum mg_executed proves;
     bool may_still_act, is_changed;
     const char *code;
+    const char *undo; /* NULL: none */
 } REPLIES[] = {
     {BOTH POLL, "{\"state\":\"SETTLED\"}", MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_DONE,
-     MG_EXECUTED_YES, false, true, ""},
+     MG_EXECUTED_YES, false, true, "", NULL},
     {BOTH POLL, "{\"state\":\"PENDING\"}", MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_ACCEPTED,
-     MG_EXECUTED_MAYBE, false, true, "not_done_yet"},
+     MG_EXECUTED_MAYBE, false, true, "not_done_yet", NULL},
     {BOTH, "{\"state\":\"PENDING\"}", MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_UNKNOWN,
-     MG_EXECUTED_MAYBE, true, true, "not_done_yet"},
+     MG_EXECUTED_MAYBE, true, true, "not_done_yet", NULL},
     {BOTH POLL, "{}", MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE,
-     true, true, "answer_unclear"},
+     true, true, "answer_unclear", NULL},
     {BOTH POLL, NULL, MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE,
-     true, true, "answer_unclear"},
+     true, true, "answer_unclear", NULL},
     {BOTH, REFUSED_BODY, MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO,
-     false, true, "refused/card_declined"},
+     false, true, "refused/card_declined", NULL},
     /* An earlier try or copy may have acted: the refusal of this one proves nothing about it. */
     {BOTH, REFUSED_BODY, MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_MAYBE, MG_OUTCOME_PERMANENT,
-     MG_EXECUTED_MAYBE, false, true, "refused/card_declined"},
+     MG_EXECUTED_MAYBE, false, true, "refused/card_declined", NULL},
     /* 202: the service may still begin the work, with any body. */
     {BOTH POLL, REFUSED_BODY, MG_KIND_DO, MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, MG_OUTCOME_PERMANENT,
-     MG_EXECUTED_MAYBE, false, true, "refused/card_declined"},
+     MG_EXECUTED_MAYBE, false, true, "refused/card_declined", NULL},
     {BOTH POLL, "{\"state\":\"SETTLED\"}", MG_KIND_DO, MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE,
-     MG_OUTCOME_DONE, MG_EXECUTED_MAYBE, true, true, ""},
+     MG_OUTCOME_DONE, MG_EXECUTED_MAYBE, true, true, "", NULL},
     {BOTH POLL, NULL, MG_KIND_DO, MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, MG_OUTCOME_ACCEPTED,
-     MG_EXECUTED_MAYBE, false, true, "not_done_yet"},
+     MG_EXECUTED_MAYBE, false, true, "not_done_yet", NULL},
     {"\"refused_when\":\"result.state == 'DECLINED'\"" POLL, "{\"state\":\"x\"}", MG_KIND_DO,
-     MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, false, true, ""},
+     MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, false, true, "", NULL},
     {BOTH POLL, "{\"state\":\"PENDING\"}", MG_KIND_VERIFY, MG_OUTCOME_DONE, MG_EXECUTED_YES,
-     MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, false, true, "not_done_yet"},
+     MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, false, true, "not_done_yet", NULL},
     {BOTH, "{\"state\":\"PENDING\"}", MG_KIND_VERIFY, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_UNKNOWN,
-     MG_EXECUTED_MAYBE, false, true, "not_done_yet"},
+     MG_EXECUTED_MAYBE, false, true, "not_done_yet", NULL},
     {BOTH POLL, "{}", MG_KIND_VERIFY, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE,
-     false, true, "answer_unclear"},
+     false, true, "answer_unclear", NULL},
     {BOTH POLL, "{\"state\":\"DECLINED\"}", MG_KIND_VERIFY, MG_OUTCOME_DONE, MG_EXECUTED_YES,
-     MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, false, true, "refused"},
+     MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, false, true, "refused", NULL},
     {BOTH POLL, REFUSED_BODY, MG_KIND_UNDO, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_DONE,
-     MG_EXECUTED_YES, false, false, ""},
+     MG_EXECUTED_YES, false, false, "", NULL},
     {BOTH POLL, REFUSED_BODY, MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_OUTCOME_TRANSIENT,
-     MG_EXECUTED_MAYBE, false, false, ""},
+     MG_EXECUTED_MAYBE, false, false, "", NULL},
     {"\"pivot\":false", REFUSED_BODY, MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_DONE,
-     MG_EXECUTED_YES, false, false, ""},
+     MG_EXECUTED_YES, false, false, "", NULL},
+    {"\"pivot\":false", "{\"state\":\"SETTLED\"}", MG_KIND_UNDO, MG_OUTCOME_DONE, MG_EXECUTED_YES,
+     MG_OUTCOME_DONE, MG_EXECUTED_YES, false, true, "", UNDO(BOTH)},
+    {"\"pivot\":false", REFUSED_BODY, MG_KIND_UNDO, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_PERMANENT,
+     MG_EXECUTED_NO, false, true, "refused/card_declined", UNDO(BOTH)},
+    {BOTH POLL, "{\"state\":\"PENDING\"}", MG_KIND_UNDO, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_UNKNOWN,
+     MG_EXECUTED_MAYBE, false, true, "not_done_yet", UNDO(BOTH)},
+    {BOTH POLL, "{\"state\":\"PENDING\"}", MG_KIND_UNDO, MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE,
+     MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, true, true, "not_done_yet", UNDO(BOTH)},
+    {BOTH POLL, NULL, MG_KIND_UNDO, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE,
+     false, true, "answer_unclear", UNDO(BOTH)},
+    {BOTH POLL, REFUSED_BODY, MG_KIND_UNDO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_OUTCOME_TRANSIENT,
+     MG_EXECUTED_MAYBE, false, false, "", UNDO(BOTH)},
+    {"\"pivot\":false", REFUSED_BODY, MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_OUTCOME_DONE,
+     MG_EXECUTED_YES, false, false, "", UNDO(BOTH)},
 };
 
 START_TEST(a_reply_becomes_what_its_answer_means)
@@ -233,7 +266,7 @@ START_TEST(a_reply_becomes_what_its_answer_means)
                              .outcome = REPLIES[_i].outcome,
                              .executed = REPLIES[_i].executed,
                              .result = result != NULL ? mg_slice_of(result) : (struct mg_slice){NULL, 0}};
-    load(REPLIES[_i].members);
+    load_with(REPLIES[_i].undo != NULL ? REPLIES[_i].undo : "\"none\"", REPLIES[_i].members);
     struct mg_render_input input = input_of();
     ck_assert_int_eq(mg_workflow_answer_judge(&input, 1, &reply), REPLIES[_i].is_changed);
     ck_assert_int_eq(reply.outcome, REPLIES[_i].becomes);

@@ -133,6 +133,38 @@ START_TEST(texts_that_look_like_references_are_named)
 }
 END_TEST
 
+#define UNDONE(step, method, path, more)                                                                     \
+    "{\"workflow\":\"w\",\"version\":1,\"steps\":[{\"step\":\"a\",\"service\":\"s\"," step                   \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/a\"},\"undo\":{\"method\":\"" method "\",\"path\":\"" path      \
+    "\"" more "}}]}"
+#define JUDGED "\"done_when\":\"result.ok\","
+
+static const struct {
+    const char *definition;
+    bool is_named;
+} UNDOS[] = {
+    {UNDONE(JUDGED, "POST", "/cancel", ""), true},
+    {UNDONE("", "POST", "/refunds", ""), true},
+    {UNDONE("", "PUT", "/a/refund", ""), true},
+    {UNDONE(JUDGED, "POST", "/cancel", ",\"done_when\":\"result.ok\""), false},
+    {UNDONE("", "POST", "/refunds", ",\"refused_when\":\"result.failed\""), false},
+    {UNDONE("", "POST", "/refunds", ",\"response\":\"text\""), false},
+    {UNDONE(JUDGED, "DELETE", "/a", ""), false},
+    {UNDONE("", "POST", "/cancel", ""), false},
+};
+
+START_TEST(an_undo_that_could_not_notice_a_refusal_is_named)
+{
+    char said[400] = "";
+    struct mg_workflow *workflow = read(UNDOS[_i].definition);
+    mg_workflow_hints(workflow, on_hint, said);
+    ck_assert_msg((strstr(said, "/steps/0/undo: every 2xx counts as undone") != NULL) == UNDOS[_i].is_named,
+                  "%s", said);
+    ck_assert(UNDOS[_i].is_named || said[0] == '\0');
+    mg_workflow_destroy(workflow);
+}
+END_TEST
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 int main(void)
@@ -141,6 +173,7 @@ int main(void)
     TCase *tests = tcase_create("workflow_proof");
     tcase_add_loop_test(tests, references_into_the_payload_are_proved_by_input, 0, COUNT(PROOFS));
     tcase_add_loop_test(tests, texts_that_look_like_references_are_named, 0, COUNT(HINTS));
+    tcase_add_loop_test(tests, an_undo_that_could_not_notice_a_refusal_is_named, 0, COUNT(UNDOS));
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
