@@ -20,6 +20,7 @@ from local import cluster, processes, servers  # noqa: E402
 import webhooks  # noqa: E402
 import wire  # noqa: E402
 
+BLOCKED = "?blocked_connection_timeout=1"  # a broker with an alarm reads nothing more, and the client would wait for ever
 PLAIN = "?sslmode=disable&gssencmode=disable"  # the proxy reads the stream
 PATIENT = {"complete_within": "5s", "retry": {"attempts": 1000, "backoff": "100ms", "max_backoff": "1s"}}
 ENDS = ("processed", "compensated", "cancelled")
@@ -61,7 +62,7 @@ class Bench:
         self.load_workflow()
         self.start_gateway()
         self.console, self.token, _ = self.cluster.start_console()
-        self.client = Client(self.servers.rabbit.url)
+        self.client = self.connect()
         self.settle()
         return self
 
@@ -160,11 +161,14 @@ class Bench:
     def new_id(self):
         return "mx-" + secrets.token_hex(6)
 
+    def connect(self):
+        return Client(self.servers.rabbit.url + BLOCKED)
+
     def post(self, order_id=None, reply_to=None):
         order_id = order_id or self.new_id()
         self.orders.setdefault(order_id, json.dumps({"order_id": order_id, "workflow": "three", "payload": {"customer": "c"}}))
         if self.client is None or not self.client.connection.is_open:
-            self.client = Client(self.servers.rabbit.url)
+            self.client = self.connect()
         try:
             self.client.publish(self.orders[order_id], message_id=order_id, correlation_id=order_id, reply_to=reply_to or self.client.queue)
             self.confirmed.add(order_id)
@@ -220,7 +224,7 @@ class Bench:
             return self.client.depth("dead.letters")
         except pika.exceptions.AMQPError:
             self.client.close()
-            self.client = Client(self.servers.rabbit.url)
+            self.client = self.connect()
             return 0  # the queue is away, and with it all that it held
 
     def settle(self):
