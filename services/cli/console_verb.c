@@ -9,6 +9,7 @@ static struct mg_console_options options_of(const struct mg_cli *cli)
     return (struct mg_console_options){.listen = options->listen,
                                        .cert_file = options->listen_cert_file,
                                        .key_file = options->listen_key_file,
+                                       .keep_alive_ms = options->keep_alive_ms,
                                        .tokens_file = options->tokens_file,
                                        .proxy = {.user_header = options->proxy_user_header,
                                                  .groups_header = options->proxy_groups_header,

@@ -10,6 +10,7 @@ static struct mg_gateway_options options_of(const struct mg_cli *cli)
     return (struct mg_gateway_options){.listen = options->listen,
                                        .cert_file = options->listen_cert_file,
                                        .key_file = options->listen_key_file,
+                                       .keep_alive_ms = options->keep_alive_ms,
                                        .tokens_file = options->tokens_file,
                                        .webhooks_file = options->webhooks_file,
                                        .webhook_ca_file = options->webhook_ca_file,

@@ -117,6 +117,9 @@ static const struct {
          "FILE", "certificate (PEM) for https; required if other machines can connect"),
     TEXT(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY | MG_EXTRA_AGENTS, listen_key_file, "listen-key-file", "",
          "FILE", "private key (PEM) of that certificate"),
+    OPTION(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY, keep_alive_ms, "keep-alive", MG_OPTION_DURATION, NULL, "75s",
+           1000, 3600 * 1000, false, "DURATION",
+           "time for which an idle connection stays open, longer than a proxy or balancer in front keeps it"),
     TEXT(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY, tokens_file, "tokens-file", "", "FILE",
          "users, one per line: ROLE NAME SHA256, where ROLE is reader, operator or proxy, and SHA256 the "
          "digest of the user's token; without it all users have read-only access"),

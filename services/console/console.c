@@ -41,6 +41,7 @@ static struct mg_http_server_options http_options(const struct mg_console_option
                                            .handle = mg_route_request,
                                            .admit = mg_route_admit,
                                            .arg = console,
+                                           .idle_ms = options->keep_alive_ms,
                                            .handled_max = HANDLED_MAX,
                                            .bodies_max = memory / MG_CONSOLE_MEMORY_BODIES,
                                            .unsent_max = memory / MG_CONSOLE_MEMORY_UNSENT,

@@ -30,6 +30,7 @@ struct mg_console_proxy {
 struct mg_console_options {
     const char *listen;               /* "127.0.0.1:9180" */
     const char *cert_file, *key_file; /* PEM; "": needs a loopback `listen` or plaintext allowed */
+    int64_t keep_alive_ms;            /* of idle connections; 0: MG_HTTP_IDLE_MS */
     /* One line for each token: role (reader, operator; proxy: may name users), name, SHA-256 of the token
      * in hexadecimal. "": every client that reaches the address may read, none may act; then `listen` must
      * be loopback, without a proxy. */

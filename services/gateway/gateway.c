@@ -54,6 +54,7 @@ static struct mg_http_server_options http_options(const struct mg_gateway_option
                                            .takes_pieces = mg_gateway_takes_pieces,
                                            .admit = mg_gateway_admit,
                                            .arg = gateway,
+                                           .idle_ms = options->keep_alive_ms,
                                            .handled_max = HANDLED_MAX,
                                            .body_max = (size_t)options->body_max,
                                            .bodies_max = memory / MG_GATEWAY_MEMORY_BODIES,

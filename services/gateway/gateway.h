@@ -29,6 +29,7 @@
 struct mg_gateway_options {
     const char *listen;               /* "127.0.0.1:9280" */
     const char *cert_file, *key_file; /* PEM; "": needs a loopback `listen` or plaintext allowed */
+    int64_t keep_alive_ms;            /* of idle connections; 0: MG_HTTP_IDLE_MS */
     /* One line for each token: rights (submit, read, cancel; separated by commas), client, SHA-256 of the
      * token in hexadecimal. Required. */
     const char *tokens_file;

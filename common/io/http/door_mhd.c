@@ -11,9 +11,14 @@
  * before GRACE_MS; until then the others wait in the kernel's queue. In the library the oldest without a
  * whole request is closed. It has more places than the handler may have requests in hand, so a probe finds
  * one.
+ *
+ * A kept connection is idle from its last answer to the first line of the next request. The time for a whole
+ * request begins with that line. The server closes an idle one somewhat later than it announces, and not
+ * while it has bytes: the client closes first, and no request is lost.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -30,7 +35,8 @@
 #define PROBE_PLACES   128u  /* some tens of KB each, only while clients take them */
 #define ACCEPT_MAX     64    /* in one turn; clients accepted before are served in between */
 #define CLOSING_MAX    64u   /* shut down in one turn; the library closes them at its end */
-#define REQUEST_MAX_MS 10000 /* for a whole request, since the connection or the last answer */
+#define REQUEST_MAX_MS 10000 /* for a whole request, since the connection or its first line */
+#define IDLE_GRACE_MS  2000  /* for a client that counts whole seconds, and for a request on its way */
 #define LOOK_MS        1000  /* between two checks for later ones */
 #define PAUSE_MS       100   /* without descriptors: until the next attempt */
 #define PEEK_MAX       2048  /* for a longer head the library waits */
@@ -107,10 +113,49 @@ void mg_http_place_set(struct MHD_Connection *connection, enum mg_http_stage sta
     if (!place || place->stage == MG_HTTP_CLOSING) {
         return;
     }
-    if (stage == MG_HTTP_READING) {
+    if (stage == MG_HTTP_READING || stage == MG_HTTP_IDLE) {
         place->since_boot_ms = mg_clock_boot_ms();
     }
     place_move(place, stage);
+}
+
+void *mg_http_on_first_line(void *arg, const char *target, struct MHD_Connection *connection)
+{
+    (void)arg, (void)target;
+    const struct mg_http_place *place = place_of(connection);
+    if (place && place->stage == MG_HTTP_IDLE) {
+        mg_http_place_set(connection, MG_HTTP_READING);
+    }
+    return NULL; /* the request's argument is made with its head */
+}
+
+static int64_t idle_ms(const struct mg_http_server *server)
+{
+    return server->options.idle_ms > 0 ? server->options.idle_ms : MG_HTTP_IDLE_MS;
+}
+
+unsigned int mg_http_library_timeout_s(const struct mg_http_server *server)
+{
+    return (unsigned int)(idle_ms(server) / 1000) + MG_HTTP_STILL_MAX_S;
+}
+
+static bool is_kept(struct MHD_Connection *connection)
+{
+    const char *wish = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONNECTION);
+    return wish == NULL || strcasestr(wish, "close") == NULL;
+}
+
+enum MHD_Result mg_http_answer_queue(struct MHD_Connection *connection, unsigned int status,
+                                     struct MHD_Response *response, bool is_whole)
+{
+    char timeout[32];
+    const struct mg_http_place *place = place_of(connection);
+    if (place && is_whole && is_kept(connection)) {
+        (void)snprintf(timeout, sizeof(timeout), "timeout=%lld", (long long)idle_ms(place->server) / 1000);
+        (void)MHD_add_response_header(response, "Keep-Alive", timeout);
+    }
+    (void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, MG_HTTP_STILL_MAX_S);
+    return MHD_queue_response(connection, status, response);
 }
 
 void mg_http_place_close(struct MHD_Connection *connection)
@@ -211,23 +256,30 @@ static bool oldest_close(struct mg_http_crowd *crowd)
 static void library_make_room(struct mg_http_server *server)
 {
     struct mg_http_crowd *crowds = server->crowds;
-    unsigned int count =
-        crowds[MG_HTTP_READING].count + crowds[MG_HTTP_HANDLED].count + crowds[MG_HTTP_ANSWERED].count;
+    unsigned int count = crowds[MG_HTTP_READING].count + crowds[MG_HTTP_IDLE].count +
+                         crowds[MG_HTTP_HANDLED].count + crowds[MG_HTTP_ANSWERED].count;
     if (count < server->handled_max + PROBE_PLACES) {
         return;
     }
-    if (!oldest_close(&crowds[MG_HTTP_READING])) {
+    if (!oldest_close(&crowds[MG_HTTP_IDLE]) && !oldest_close(&crowds[MG_HTTP_READING])) {
         (void)oldest_close(&crowds[MG_HTTP_ANSWERED]);
     }
 }
 
-static void close_late(struct mg_http_server *server, enum mg_http_stage stage)
+static bool has_bytes(const struct mg_http_place *place)
 {
-    int64_t latest_boot_ms = mg_clock_boot_ms() - REQUEST_MAX_MS;
+    char byte;
+    return recv(place->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static void close_late(struct mg_http_server *server, enum mg_http_stage stage, int64_t max_ms)
+{
+    int64_t latest_boot_ms = mg_clock_boot_ms() - max_ms;
     struct mg_http_place *place = TAILQ_FIRST(&server->crowds[stage].places);
     while (place) {
         struct mg_http_place *next = TAILQ_NEXT(place, entry);
-        if (place->since_boot_ms <= latest_boot_ms) {
+        bool is_late = place->since_boot_ms <= latest_boot_ms;
+        if (is_late && (stage != MG_HTTP_IDLE || !has_bytes(place))) {
             place_close(place);
         }
         place = next;
@@ -237,9 +289,10 @@ static void close_late(struct mg_http_server *server, enum mg_http_stage stage)
 static void on_look(void *arg)
 {
     struct mg_http_server *server = arg;
-    close_late(server, MG_HTTP_SILENT);
-    close_late(server, MG_HTTP_BEGUN);
-    close_late(server, MG_HTTP_READING);
+    close_late(server, MG_HTTP_SILENT, REQUEST_MAX_MS);
+    close_late(server, MG_HTTP_BEGUN, REQUEST_MAX_MS);
+    close_late(server, MG_HTTP_READING, REQUEST_MAX_MS);
+    close_late(server, MG_HTTP_IDLE, idle_ms(server) + IDLE_GRACE_MS);
     spare_take(server);
     if (place_count(server) == 0) {
         mg_timer_stop(server->look_timer);
@@ -392,7 +445,8 @@ static bool lobby_has_room(struct mg_http_server *server)
  * there is neither. */
 static bool has_descriptor(struct mg_http_server *server)
 {
-    if (oldest_close(larger_of(lobby_crowd(server), &server->crowds[MG_HTTP_READING]))) {
+    struct mg_http_crowd *reading = &server->crowds[MG_HTTP_READING], *idle = &server->crowds[MG_HTTP_IDLE];
+    if (oldest_close(larger_of(lobby_crowd(server), larger_of(idle, reading)))) {
         return true;
     }
     if (server->spare_fd < 0) {

@@ -39,6 +39,7 @@ struct mg_http_exchange {
     size_t body_held, unsent_held; /* as they are counted in the server */
     bool is_handled, is_answered, is_suspended;
     bool is_in_pieces, is_whole; /* of the body */
+    bool is_read;                /* to its end */
     enum mg_http_next (*piece)(void *arg, struct mg_slice bytes);
     void (*whole)(void *arg);
     void *body_arg;
@@ -148,9 +149,12 @@ void mg_http_exchanges_end(struct mg_http_daemon *daemon)
 void mg_http_on_completed(void *arg, struct MHD_Connection *connection, void **request_arg,
                           enum MHD_RequestTerminationCode why)
 {
-    (void)arg, (void)why;
     struct mg_http_exchange *request = *request_arg;
-    mg_http_place_set(connection, MG_HTTP_READING);
+    mg_http_place_set(connection, MG_HTTP_IDLE);
+    if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+        (void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                                        mg_http_library_timeout_s(((struct mg_http_daemon *)arg)->server));
+    }
     if (!request) {
         return;
     }
@@ -175,7 +179,7 @@ static uint64_t body_len(struct MHD_Connection *connection)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
-static bool has_body(struct MHD_Connection *connection)
+bool mg_http_has_body(struct MHD_Connection *connection)
 {
     return body_len(connection) > 0 || MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
                                                                    MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
@@ -254,7 +258,8 @@ static enum MHD_Result request_go_on(struct mg_http_exchange *request)
     if (!request->response) {
         return MHD_NO; /* there was no memory for it */
     }
-    enum MHD_Result result = MHD_queue_response(request->connection, request->status, request->response);
+    enum MHD_Result result = mg_http_answer_queue(request->connection, request->status, request->response,
+                                                  request->is_read || !mg_http_has_body(request->connection));
     MHD_destroy_response(request->response);
     request->response = NULL;
     return result;
@@ -263,6 +268,7 @@ static enum MHD_Result request_go_on(struct mg_http_exchange *request)
 /* The body is whole, or the answer has come. */
 static enum MHD_Result request_finish(struct mg_http_exchange *request)
 {
+    request->is_read = true;
     if (request->body.failed) {
         return mg_http_refuse(
             request->daemon->server, request->connection,
@@ -288,6 +294,7 @@ static enum MHD_Result pieces_begin(struct mg_http_exchange *request)
     if (!mg_http_is_handler_free(request->daemon->server)) {
         return overload_refuse(request);
     }
+    (void)MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, MG_HTTP_STILL_MAX_S);
     request_handle(request);
     return request->is_answered ? request_go_on(request) : MHD_YES;
 }
@@ -327,7 +334,7 @@ static enum MHD_Result body_begin(struct mg_http_exchange *request)
     const struct mg_http_server *server = request->daemon->server;
     const struct mg_http_server_options *options = &server->options;
     uint64_t len = body_len(request->connection);
-    if (options->admit && has_body(request->connection) && !options->admit(options->arg, request)) {
+    if (options->admit && mg_http_has_body(request->connection) && !options->admit(options->arg, request)) {
         return request_go_on(request); /* the library closes behind that answer */
     }
     if (len > body_max(server)) {

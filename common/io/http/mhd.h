@@ -12,7 +12,8 @@
 enum mg_http_stage {
     MG_HTTP_SILENT,   /* in the lobby, no byte yet */
     MG_HTTP_BEGUN,    /* in the lobby, with a part of its first request */
-    MG_HTTP_READING,  /* in the library, without a whole request since its start or last answer */
+    MG_HTTP_READING,  /* in the library, without a whole request since its start or a request's first line */
+    MG_HTTP_IDLE,     /* kept, between an answer and the first line of the next request */
     MG_HTTP_HANDLED,  /* the handler has its request, or writes a stream to it */
     MG_HTTP_ANSWERED, /* its answer is on the way */
     MG_HTTP_CLOSING,  /* shut down by the server */
@@ -70,6 +71,17 @@ void mg_http_door_close(struct mg_http_server *server); /* after the daemons */
 void mg_http_on_connection(void *arg, struct MHD_Connection *connection, void **place_arg,
                            enum MHD_ConnectionNotificationCode what);
 void mg_http_place_set(struct MHD_Connection *connection, enum mg_http_stage stage);
+/* libmicrohttpd's callback when it has the first line of a request. */
+void *mg_http_on_first_line(void *arg, const char *target, struct MHD_Connection *connection);
+/* Gives the answer to the library. `is_whole`: it has read the request to its end, and keeps the connection
+ * unless the client closes it. */
+enum MHD_Result mg_http_answer_queue(struct MHD_Connection *connection, unsigned int status,
+                                     struct MHD_Response *response, bool is_whole);
+/* The library closes a connection in use that stands still for so long, and an idle one later than the
+ * server's look does. */
+#define MG_HTTP_STILL_MAX_S 10u
+unsigned int mg_http_library_timeout_s(const struct mg_http_server *server);
+bool mg_http_has_body(struct MHD_Connection *connection); /* http/exchange_mhd.c */
 /* Closes the connection, even if its client reads nothing. */
 void mg_http_place_close(struct MHD_Connection *connection);
 bool mg_http_is_handler_free(const struct mg_http_server *server);

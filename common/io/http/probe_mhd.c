@@ -39,7 +39,7 @@ static enum MHD_Result probe_send(struct MHD_Connection *connection, unsigned in
         result = MHD_add_response_header(response, "Cache-Control", "no-store");
     }
     if (result == MHD_YES) {
-        result = MHD_queue_response(connection, status, response);
+        result = mg_http_answer_queue(connection, status, response, !mg_http_has_body(connection));
     }
     MHD_destroy_response(response);
     mg_http_place_set(connection, MG_HTTP_ANSWERED);

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -18,6 +19,10 @@
 
 struct mg_http_server;
 struct mg_http_exchange;
+
+/* Longer than proxies and balancers keep theirs by default (nginx, AWS, Traefik: 60 s or less), so that they
+ * close first: a connection that the server closes may carry a request. */
+#define MG_HTTP_IDLE_MS 75000
 
 struct mg_http_server_options {
     const char *address; /* "127.0.0.1:9100", "[::1]:0"; port 0 takes a free one */
@@ -39,6 +44,9 @@ struct mg_http_server_options {
     bool (*admit)(void *arg, struct mg_http_exchange *request);
     bool handles_metrics; /* /metrics goes to `handle`, too */
     void *arg;
+    /* A kept connection is closed when it has been idle for so long, counted from its last answer, which
+     * announces it (Keep-Alive: timeout). In whole seconds; 0: MG_HTTP_IDLE_MS. */
+    int64_t idle_ms;
     unsigned int handled_max; /* requests in hand of `handle`, streams too; others get 503. 0: 32 */
     size_t body_max;          /* bytes of a request's body; 0: MG_HTTP_BODY_MAX */
     /* Bytes of all bodies, and of all answers and streams until they are sent; 0: no limit. A body without

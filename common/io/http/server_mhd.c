@@ -6,8 +6,8 @@
  * daemon gets the connections from then on (http/door_mhd.c gives them). The old daemon ends when its
  * connections have ended or its grace is over. So there are at most two.
  *
- * A TLS handshake is part of a connection and waits in the same epoll set. One that takes longer than
- * CONNECTION_TIMEOUT_S is closed, however many bytes came.
+ * A TLS handshake is part of a connection and waits in the same epoll set. One that takes longer than a whole
+ * request may take is closed, however many bytes came.
  */
 #include "io/http/mhd.h"
 
@@ -28,7 +28,7 @@
 #include "io/tls/check.h"
 
 #define HANDLED_MAX           32u          /* requests with the handler, if the options give no number */
-#define CONNECTION_TIMEOUT_S  10u          /* a scraper silent for this long is gone */
+#define RELOAD_GRACE_MS       10000        /* for open connections with the former certificate */
 #define CONNECTION_MEMORY_MAX (16u * 1024) /* request line and headers of one connection */
 #define TURNS_MAX             64 /* turns of the library before the loop goes on; records may have one byte */
 #define ADDRESS_SIZE          128
@@ -265,7 +265,8 @@ static struct mg_http_daemon *daemon_create(struct mg_http_server *server, const
             0, NULL, NULL, mg_http_on_request, daemon, MHD_OPTION_NOTIFY_COMPLETED, mg_http_on_completed,
             daemon, MHD_OPTION_NOTIFY_CONNECTION, mg_http_on_connection, daemon, MHD_OPTION_UNESCAPE_CALLBACK,
             on_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT, mg_http_connections_max(server),
-            MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+            MHD_OPTION_URI_LOG_CALLBACK, mg_http_on_first_line, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
+            mg_http_library_timeout_s(server), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
             (size_t)CONNECTION_MEMORY_MAX, MHD_OPTION_ARRAY, pair->cert ? tls : none, MHD_OPTION_END);
     }
     const union MHD_DaemonInfo *info =
@@ -318,7 +319,7 @@ enum mg_class mg_http_server_reload(struct mg_http_server *server, struct mg_err
     if (is_idle(server->ending->mhd)) {
         server_end_old(server);
     } else {
-        mg_timer_start(server->end_timer, CONNECTION_TIMEOUT_S * 1000, 0);
+        mg_timer_start(server->end_timer, RELOAD_GRACE_MS, 0);
     }
     return MG_OK;
 }

@@ -151,7 +151,7 @@ START_TEST(a_cause_that_comes_again_brings_the_same_output)
 END_TEST
 
 /* Would catch: an order that is processed without its output, a gap in the statuses' numbers, or an operator
- * who gets no evidence of the missing value. */
+ * that gets no evidence of the missing value. */
 START_TEST(an_output_without_a_value_is_an_error_that_a_repair_ends)
 {
     start_with(OUTPUT("{\"to\":\"${/payload/items/1}\"}"));
