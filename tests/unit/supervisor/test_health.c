@@ -74,7 +74,7 @@ static const struct {
     {"nor is its success any", "a", true, 1, "Coo", "b"},
     {"it is gone: the next one", "bb", false, 1, "ooo", "c"},
     {"behind the last one comes the first", "d", false, 1, "ooo", "a"},
-    {"who is well is not named: it would seem to have probed", "d", false, 1, "coo", "b"},
+    {"a well agent is not named: it would seem to have probed", "d", false, 1, "coo", "b"},
     {"who is closed has only not heard yet", "d", true, MG_SUPERVISOR_FORGET_MS - 1, "ccO", "d"},
     {"or never will", "d", true, MG_SUPERVISOR_FORGET_MS, "ccO", NULL},
     {"of nobody nothing is known", "d", true, MG_SUPERVISOR_FORGET_MS - 1, "", "d"},
