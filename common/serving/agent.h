@@ -11,6 +11,7 @@
  *   token.c token_wait.c   the access token of a service, and the requests that wait for it
  *   trace.c     spans of the tries, if tracing is on
  *   answer.c    the reply is published, and confirmed, before the request is acked
+ *   mute.c      no new work while the broker takes no reply
  *   control.c   operator settings and health of the service, as the leading supervisor sends them
  *   report.c    service reports for the schedulers, readiness, and metrics
  *   drain.c     the way out
@@ -100,10 +101,10 @@ struct mg_job {
     bool is_high;
     bool is_redelivered;
     struct mg_tries tries;
-    bool replied_may_still_act; /* tries.may_still_act, as in the reply that was written last */
-    mg_job_end_fn *on_end;      /* cancels all that still runs for it, just before it is freed */
-    struct mg_delivery *delivery;
-    struct mg_arena *arena; /* memory that the request borrows beside the delivery's body */
+    bool replied_may_still_act;   /* tries.may_still_act, as in the reply that was written last */
+    mg_job_end_fn *on_end;        /* cancels all that still runs for it, just before it is freed */
+    struct mg_delivery *delivery; /* NULL: acked past complete-by, and the reply is owed */
+    struct mg_arena *arena;       /* memory that the request borrows beside the delivery's body */
     struct mg_request request;
     struct mg_deadline deadline;
     struct mg_timer *timer;
@@ -138,7 +139,7 @@ struct mg_line {
 struct mg_served_metrics {
     struct mg_metric *replies[MG_OUTCOME_COUNT];
     struct mg_metric *late, *malformed, *reply_again, *breaker, *down, *paused, *in_flight, *concurrency,
-        *waiting;
+        *waiting, *mute;
 };
 
 /* The latest message about the service. Operator settings (pause, limits) stay in force until changed,
@@ -151,6 +152,13 @@ struct mg_control {
     struct mg_once unreadable_logged; /* the last message was unreadable */
     bool is_named;                    /* of a limited service: this process has a share */
     char prober[MG_INSTANCE_MAX + 1]; /* while the service is down for most: the agent that probes it */
+};
+
+/* Whether the broker takes the service's replies. */
+struct mg_mute {
+    int64_t since_boot_ms;           /* 0: it takes them, as far as is known */
+    enum mg_publish_outcome outcome; /* of the last reply or report; CONFIRMED before the first */
+    bool is_followed;                /* its consumers have been stopped */
 };
 
 /*
@@ -186,6 +194,7 @@ struct mg_served {
     struct mg_limiter limiter;
     struct mg_breaker breaker;
     enum mg_breaker_state reported; /* the breaker's state in the last report */
+    struct mg_mute mute;
     struct mg_control control;
     struct mg_line lines[MG_LINE_COUNT];
     struct mg_jobs begun; /* every job that is not WAITING */
@@ -213,7 +222,7 @@ struct mg_agent {
                            time */
     uint64_t report_count;
     int64_t awake_since_boot_ms; /* since then no supervisor's message has waited for this process */
-    bool is_broker_up, is_draining, was_ready;
+    bool is_draining, was_ready;
     struct mg_timer *tick_timer, *drain_timer;
     int64_t ticks, drain_until_ms;
     uint64_t jobs_made;
@@ -229,6 +238,8 @@ void mg_agent_finish(struct mg_agent *agent); /* accepts half-built ones */
 /* receive.c: the broker's callbacks */
 void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery);
 void mg_agent_on_state(void *arg, bool is_up, const char *reason);
+/* Requests that have not begun are left to other agents. */
+void mg_served_put_back_waiting(struct mg_served *served);
 
 /* clock.c */
 /* Called at each tick and each delivery. After a standstill no message that comes soon counts as fresh. */
@@ -245,6 +256,7 @@ void mg_job_enqueue(struct mg_job *job, bool is_first); /* into its waiting line
 void mg_job_move(struct mg_job *job, enum mg_job_phase phase); /* out of its list into the begun ones */
 int64_t mg_job_left_ms(const struct mg_job *job);
 void mg_job_drop_late(struct mg_job *job); /* past complete-by: acked without a reply */
+void mg_job_owe(struct mg_job *job);       /* the same, but its reply is still offered */
 void mg_line_hold(struct mg_served *served, struct mg_line *line, int change);
 void mg_line_consume(struct mg_served *served, struct mg_line *line, uint16_t prefetch); /* 0: pauses it */
 
@@ -264,6 +276,15 @@ void mg_served_answer_uncalled(struct mg_served *served);
 
 /* An uncalled job: an operator's pause, an open breaker, no access token. */
 void mg_job_answer_uncalled(struct mg_job *job);
+
+/* mute.c */
+/* A reply or a report of the service has ended so. */
+void mg_served_note_published(struct mg_served *served, enum mg_publish_outcome outcome);
+/* Call it at each tick and each change of the broker. */
+void mg_served_judge_mute(struct mg_served *served);
+/* True while no work may begin, for it could not be reported. */
+bool mg_served_is_mute(const struct mg_served *served);
+bool mg_served_mute_reason(const struct mg_served *served, char *ret_reason, size_t size); /* false: none */
 
 /* control.c */
 enum mg_class mg_served_listen(struct mg_served *served, struct mg_err *err) MG_MUSTCHECK;

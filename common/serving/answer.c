@@ -1,7 +1,9 @@
 /*
  * The reply is published and confirmed by the broker; only then is the request acked. A crash in between
  * causes a redelivery, never a lost answer. A reply that the broker does not take is offered again until
- * complete-by. After that the request is acked without a reply: the scheduler judges its attempt.
+ * complete-by. After that the request is acked without a reply: the scheduler judges its attempt. While the
+ * broker takes no reply at all (mute.c), that judgement may have to wait, too. Then the reply stays owed
+ * without its request, and still counts if the attempt has not been judged.
  */
 #include <string.h>
 
@@ -14,6 +16,8 @@
 /* Backoff between offers of one reply. A broker that fails over needs about a second. */
 #define REPLY_BACKOFF_MS     100
 #define REPLY_BACKOFF_MAX_MS 2000
+/* A reply is owed for so long after complete-by. By then an operator has long been told. */
+#define OWED_MAX_MS (10 * 60 * 1000)
 
 static void offer(struct mg_job *job);
 
@@ -22,15 +26,28 @@ static void on_offer_again(void *arg)
     offer(arg);
 }
 
-static void offer_later(struct mg_job *job, const char *why)
+/* False: the job has ended. */
+static bool is_in_time(struct mg_job *job)
 {
     int64_t left_ms = mg_job_left_ms(job);
-    if (left_ms <= 0) {
+    if (left_ms <= 0 && job->delivery != NULL && mg_served_is_mute(job->served)) {
+        mg_job_owe(job);
+    }
+    if (left_ms <= (job->delivery != NULL ? 0 : -OWED_MAX_MS)) {
         mg_job_drop_late(job);
+        return false;
+    }
+    return true;
+}
+
+static void offer_later(struct mg_job *job, const char *why)
+{
+    if (!is_in_time(job)) {
         return;
     }
     if (job->reply_failures == 0) {
-        mg_log(MG_LOG_WARN, "could not publish a reply; publishing is retried until complete-by",
+        mg_log(mg_served_is_mute(job->served) ? MG_LOG_DEBUG : MG_LOG_WARN,
+               "could not publish a reply; publishing is retried until complete-by",
                MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
                MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_TEXT("why", why));
     }
@@ -44,12 +61,14 @@ static void offer_later(struct mg_job *job, const char *why)
         return;
     }
     job->phase = MG_JOB_REPLY_WAIT;
-    mg_timer_start(job->timer, wait_ms < left_ms ? wait_ms : left_ms, 0);
+    int64_t left_ms = mg_job_left_ms(job);
+    mg_timer_start(job->timer, left_ms > 0 && left_ms < wait_ms ? left_ms : wait_ms, 0);
 }
 
 static void on_published(void *arg, enum mg_publish_outcome outcome)
 {
     struct mg_job *job = arg;
+    mg_served_note_published(job->served, outcome);
     switch (outcome) {
     case MG_PUBLISH_CONFIRMED:
         MG_FAILPOINT(AGENT_CONFIRMED);
@@ -111,15 +130,15 @@ static bool rewrite_reply(struct mg_job *job)
 static void offer(struct mg_job *job)
 {
     struct mg_agent *agent = job->served->agent;
-    if (mg_job_left_ms(job) <= 0) {
-        mg_job_drop_late(job);
+    if (!is_in_time(job)) {
         return;
     }
     if (is_outdated(job) && !rewrite_reply(job)) {
         mg_job_finish(job, MG_JOB_REQUEUE);
         return;
     }
-    if (!agent->is_broker_up) { /* the broker object would hold it without judging its deadline */
+    if (!mg_broker_can_publish(
+            agent->broker)) { /* the broker object would hold it without judging its deadline */
         offer_later(job, "the broker is not available");
         return;
     }

@@ -49,12 +49,13 @@ static void job_unlink(struct mg_job *job)
     }
 }
 
-void mg_job_finish(struct mg_job *job, enum mg_job_end end)
+static void give_back(struct mg_job *job, enum mg_job_end end)
 {
     struct mg_served *served = job->served;
     struct mg_broker *broker = served->agent->broker;
-    job->on_end(job);
-    job_unlink(job);
+    if (job->delivery == NULL) {
+        return;
+    }
     mg_line_hold(served, &served->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL], -1);
     switch (end) {
     case MG_JOB_ACK:
@@ -68,11 +69,30 @@ void mg_job_finish(struct mg_job *job, enum mg_job_end end)
         mg_broker_requeue(broker, job->delivery);
         break;
     }
+    job->delivery = NULL;
+}
+
+void mg_job_finish(struct mg_job *job, enum mg_job_end end)
+{
+    struct mg_served *served = job->served;
+    job->on_end(job);
+    job_unlink(job);
+    give_back(job, end);
     mg_timer_destroy(job->timer);
     mg_arena_destroy(job->arena);
     mg_buf_finish(&job->reply);
     free(job);
     mg_idle_arm(served->pump);
+}
+
+/* The request's texts are in its delivery. */
+void mg_job_owe(struct mg_job *job)
+{
+    struct mg_request *request = &job->request;
+    give_back(job, MG_JOB_ACK);
+    request->request = request->method = request->path = request->content = request->content_type =
+        (struct mg_slice){0};
+    request->headers = NULL;
 }
 
 void mg_job_enqueue(struct mg_job *job, bool is_first)

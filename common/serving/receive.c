@@ -323,7 +323,7 @@ static void doubt_all(struct mg_served *served)
     }
 }
 
-static void put_back_all_waiting(struct mg_served *served)
+void mg_served_put_back_waiting(struct mg_served *served)
 {
     for (int i = 0; i < MG_LINE_COUNT; i++) {
         struct mg_job *job = TAILQ_FIRST(&served->lines[i].waiting);
@@ -345,13 +345,13 @@ static void put_back_all_waiting(struct mg_served *served)
 void mg_agent_on_state(void *arg, bool is_up, const char *reason)
 {
     struct mg_agent *agent = arg;
-    agent->is_broker_up = is_up;
     if (!is_up) {
         mg_log(MG_LOG_WARN, "broker not available", MG_LOG_TEXT("why", reason));
         for (int i = 0; i < agent->served_count; i++) {
             doubt_all(&agent->served[i]);
-            put_back_all_waiting(&agent->served[i]);
+            mg_served_put_back_waiting(&agent->served[i]);
             put_back_all_in_doubt(&agent->served[i]);
+            mg_served_judge_mute(&agent->served[i]);
         }
         return;
     }
@@ -363,6 +363,7 @@ void mg_agent_on_state(void *arg, bool is_up, const char *reason)
             line->room_since_ms = INT64_MAX; /* a backlog may come now */
             mg_line_hold(&agent->served[i], line, 0);
         }
+        mg_served_judge_mute(&agent->served[i]);
     }
     mg_agent_report(agent);
 }

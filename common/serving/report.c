@@ -11,10 +11,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+/* A newer report follows within five seconds. It also tries whether a mute agent's replies are taken again.
+ */
 static void on_report_published(void *arg, enum mg_publish_outcome outcome)
 {
-    (void)arg;
-    (void)outcome; /* a newer report follows within five seconds */
+    mg_served_note_published(arg, outcome);
 }
 
 /* Whether this process can do its work right. The broker is left out: without it no report goes out. */
@@ -48,6 +49,11 @@ bool mg_agent_is_ready(void *arg, char *ret_reason, size_t size)
     const struct mg_agent *agent = arg;
     if (!mg_broker_is_up(agent->broker, ret_reason, size)) {
         return false;
+    }
+    for (int i = 0; i < agent->served_count; i++) {
+        if (mg_served_mute_reason(&agent->served[i], ret_reason, size)) {
+            return false;
+        }
     }
     return mg_agent_is_sound(agent, ret_reason, size);
 }
@@ -88,7 +94,8 @@ static void report_served(struct mg_served *served, bool is_ready, const char *r
         .type = "service_report",
         .body = mg_buf_slice(&body),
     };
-    if (body.failed || mg_broker_publish(agent->broker, &message, on_report_published, NULL, &err) != MG_OK) {
+    if (body.failed ||
+        mg_broker_publish(agent->broker, &message, on_report_published, served, &err) != MG_OK) {
         mg_log(MG_LOG_DEBUG, "service report not sent", MG_LOG_TEXT("service", served->service->name));
     }
     mg_buf_finish(&body);
@@ -96,7 +103,7 @@ static void report_served(struct mg_served *served, bool is_ready, const char *r
 
 void mg_agent_report(struct mg_agent *agent)
 {
-    if (!agent->is_broker_up) {
+    if (!mg_broker_can_publish(agent->broker)) {
         return;
     }
     char reason[MG_ERROR_TEXT_MAX + 1];
@@ -120,6 +127,7 @@ void mg_served_set_gauges(struct mg_served *served)
                                             ? served->breaker.service_health - MG_HEALTH_UP
                                             : 0);
     mg_metric_set(served->metrics.paused, served->control.is_paused);
+    mg_metric_set(served->metrics.mute, mg_served_is_mute(served));
 }
 
 struct mg_metric *mg_served_series(struct mg_served *served, enum mg_metric_type type, const char *name,
@@ -157,6 +165,8 @@ void mg_served_register_metrics(struct mg_served *served)
                          "the service is down for most agents: 1 another one probes it, 2 this one does");
     metrics->paused = mg_served_series(served, MG_GAUGE, "makegood_agent_paused", NULL, NULL,
                                        "1 while an operator has paused the service");
+    metrics->mute = mg_served_series(served, MG_GAUGE, "makegood_agent_mute", NULL, NULL,
+                                     "1 while the broker takes no reply, so that no call is begun");
     metrics->in_flight =
         mg_served_series(served, MG_GAUGE, "makegood_agent_in_flight", NULL, NULL, "calls under way");
     metrics->concurrency = mg_served_series(served, MG_GAUGE, "makegood_agent_concurrency", NULL, NULL,

@@ -53,17 +53,8 @@ static bool serve_one(struct mg_served *served, int64_t now_ms)
     return true;
 }
 
-void mg_served_pump(void *arg)
+static void serve(struct mg_served *served, int64_t now_ms)
 {
-    struct mg_served *served = arg;
-    int64_t now_ms = mg_clock_boot_ms();
-    if (mg_breaker_tick(&served->breaker, now_ms)) {
-        mg_served_breaker_changed(served);
-    }
-    int64_t rest_ms = mg_breaker_rest_ms(&served->breaker, now_ms);
-    if (rest_ms > 0) {
-        mg_timer_start(served->timer, rest_ms, 0);
-    }
     if (served->breaker.state == MG_BREAKER_OPEN || served->control.is_paused) {
         mg_served_answer_uncalled(served); /* also deliveries that were on their way when consuming stopped */
     } else {
@@ -75,6 +66,34 @@ void mg_served_pump(void *arg)
     } else if (served->breaker.service_health == MG_HEALTH_PROBE &&
                served->breaker.state != MG_BREAKER_CLOSED) {
         mg_served_answer_uncalled(served); /* these would only wait beside the probe, or for a free slot */
+    }
+}
+
+static void follow_mute(struct mg_served *served)
+{
+    served->mute.is_followed = mg_served_is_mute(served);
+    mg_served_consume(served);
+    if (!served->mute.is_followed) {
+        mg_agent_report(served->agent);
+    }
+}
+
+void mg_served_pump(void *arg)
+{
+    struct mg_served *served = arg;
+    int64_t now_ms = mg_clock_boot_ms();
+    if (mg_breaker_tick(&served->breaker, now_ms)) {
+        mg_served_breaker_changed(served);
+    }
+    int64_t rest_ms = mg_breaker_rest_ms(&served->breaker, now_ms);
+    if (rest_ms > 0) {
+        mg_timer_start(served->timer, rest_ms, 0);
+    }
+    if (mg_served_is_mute(served) != served->mute.is_followed) {
+        follow_mute(served);
+    }
+    if (!mg_served_is_mute(served)) {
+        serve(served, now_ms);
     }
     if (mg_breaker_reported(&served->breaker) != served->reported) {
         mg_agent_report(served->agent);

@@ -58,6 +58,9 @@ void mg_served_consume(struct mg_served *served)
                served->breaker.state == MG_BREAKER_HALF_OPEN) {
         prefetch = (uint16_t)served->breaker.rules.probes;
     }
+    if (mg_served_is_mute(served)) {
+        prefetch = 0;
+    }
     if (!served->agent->is_draining) {
         for (int i = 0; i < MG_LINE_COUNT; i++) {
             mg_line_consume(served, &served->lines[i], line_prefetch(&served->lines[i], prefetch));

@@ -4,6 +4,17 @@
 #include "base/log.h"
 #include "wire/reply.h"
 
+/* Then requests in hand go back for other agents. Each return counts as a delivery, so a queue that is full
+ * only now and then must not cause many. */
+#define PUT_BACK_AFTER_MS 2000
+
+static void put_back_if_mute(struct mg_served *served)
+{
+    if (mg_served_is_mute(served) && mg_clock_boot_ms() - served->mute.since_boot_ms >= PUT_BACK_AFTER_MS) {
+        mg_served_put_back_waiting(served);
+    }
+}
+
 void mg_agent_on_tick(void *arg)
 {
     struct mg_agent *agent = arg;
@@ -26,6 +37,8 @@ void mg_agent_on_tick(void *arg)
     }
     for (int i = 0; i < agent->served_count; i++) {
         mg_served_expire_health(&agent->served[i]);
+        mg_served_judge_mute(&agent->served[i]);
+        put_back_if_mute(&agent->served[i]);
         mg_served_set_gauges(&agent->served[i]);
     }
     mg_rest_look(&agent->rest, agent->jobs_made, mg_clock_boot_ms());

@@ -61,7 +61,9 @@ static bool is_held_up(struct mg_cli *cli, const struct mg_intake *intake)
     bool is_held = mg_table_read(cli, MG_REPORT_PROCESSES, NULL, 0, &processes) == MG_EXIT_DONE &&
                    intake->consumers > mg_processes_seen(&processes, "scheduler");
     for (int row = 0; row < processes.row_count; row++) {
-        is_held = is_held || mg_process_is_silent(&processes, row) || mg_process_stands(&processes, row);
+        bool is_scheduler = strcmp(mg_table_cell(&processes, row, "kind"), "scheduler") == 0;
+        is_held = is_held || (is_scheduler &&
+                              (mg_process_is_silent(&processes, row) || mg_process_stands(&processes, row)));
     }
     mg_table_free(&processes);
     return is_held;

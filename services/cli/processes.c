@@ -45,7 +45,15 @@ void mg_process_write(const struct mg_table *processes, int row, char *ret_text,
     const char *instance = mg_table_cell(processes, row, "instance"),
                *order_id = mg_table_cell(processes, row, "oldest_order"),
                *reason = mg_table_cell(processes, row, "reason");
-    if (mg_process_is_silent(processes, row)) {
+    if (mg_process_is_silent(processes, row) && is_of(processes, row, "agent")) {
+        (void)snprintf(
+            ret_text, size,
+            "%s last reported %" PRId64 " s ago, with %s calls under way: it is frozen, killed, cut "
+            "off, or the broker takes none of its replies; see its /readyz and log, then: makegood "
+            "broker apply --service %.*s",
+            instance, cell_ms(processes, row, "age_ms") / 1000, mg_table_cell(processes, row, "in_hand"),
+            (int)strcspn(instance, "/"), instance);
+    } else if (mg_process_is_silent(processes, row)) {
         (void)snprintf(
             ret_text, size,
             "%s was last seen %" PRId64 " s ago, with %s messages in hand: it is frozen, killed or "

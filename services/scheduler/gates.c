@@ -27,6 +27,10 @@
 #define MG_GATE_LOOK_MS 10
 /* A queue at rest can only lose its consumers or be deleted. */
 #define MG_GATE_REST_MS 1000
+/* A consumer that starts anew, for another prefetch, is back sooner. */
+#define MG_GATE_LEFT_MS 1000
+/* Most complete-bys are shorter. Then an agent of others, which serves one queue only, is believed. */
+#define MG_GATE_LEFT_MAX_MS (5 * 60 * 1000)
 /* This process trusts its own last alert for so long. Since then another one may have closed the alert, or
  * opened it and died. */
 #define MG_GATE_ALERT_MS    30000
@@ -52,6 +56,11 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
             seen->is_seen = true;
             if (seen->consumers < 0 && consumers >= 0) { /* it has been declared */
                 mg_queue_rest_end(&seen->rest);
+            }
+            if (consumers != 0) {
+                seen->left_boot_ms = 0;
+            } else if (seen->consumers > 0) {
+                seen->left_boot_ms = mg_clock_boot_ms();
             }
             seen->is_returned = false;
             seen->ready = ready_messages;
@@ -152,6 +161,20 @@ static bool is_probe_out(const struct mg_gate *gate)
            mg_clock_boot_ms() - gate->probed_boot_ms < MG_GATE_PROBE_MS;
 }
 
+/* A consumer that has ended still counts in its queue while requests are in its hands. Agents consume both
+ * queues of their service, so the other one shows it. */
+static bool is_left(const struct mg_gate *gate)
+{
+    for (int i = 0; i < 2; i++) {
+        int64_t left_boot_ms = gate->queues[i].left_boot_ms;
+        int64_t left_ms = left_boot_ms != 0 ? mg_clock_boot_ms() - left_boot_ms : 0;
+        if (left_ms >= MG_GATE_LEFT_MS && left_ms < MG_GATE_LEFT_MAX_MS) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high)
 {
     if (gate == NULL) {
@@ -162,7 +185,7 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high)
     if (gate->reported != MG_REASON_NONE) {
         return gate->reported;
     }
-    if (queue->is_seen && queue->consumers <= 0) {
+    if ((queue->is_seen && queue->consumers <= 0) || is_left(gate)) {
         return MG_REASON_NO_CONSUMER;
     }
     if (is_probe_out(gate)) {

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 
 import psycopg2
 
@@ -117,6 +118,35 @@ def an_end_as_asked_leaves_no_heartbeat(s):
         process.terminate()
     rows = s.rows("SELECT kind, instance FROM process_state ORDER BY kind")
     assert [row["kind"] for row in rows] == ["scheduler", "supervisor"], rows
+
+
+@scenario(services=("payment",), agents=2)
+def one_frozen_agent_of_two_is_named_and_one_that_ends_as_asked_is_not(s):
+    """Would catch: a frozen agent that keeps its requests, while another of its service makes all seem well."""
+    frozen, ended = s.cluster.agents
+    s.wait(lambda: len(s.rows("SELECT 1 FROM service_state")) == 2, "both have reported", TOLD_S)
+    s.wait(lambda: s.rows("SELECT 1 FROM process_state WHERE kind = 'scheduler' AND started_at < now() - interval '11 s'"),
+           "the scheduler has taken reports for a while")
+    ended.terminate()
+    frozen.pause()
+    s.wait(lambda: wrong(s, "last reported"), "doctor names the frozen agent", TOLD_S)
+    lines = wrong(s, "last reported")
+    assert len(lines) == 1 and f"payment/vm:{frozen.pid}" in lines[0].replace(os.uname().nodename, "vm"), lines
+    s.wait(lambda: s.rows("SELECT 1 FROM operator_alert WHERE code = 'standstill' AND closed_at IS NULL"), "an alert is open", TOLD_S)
+    frozen.resume()
+    s.wait(lambda: not wrong(s, "last reported"), "doctor finds it well again", TOLD_S)
+
+
+@scenario(services=("payment",))
+def fewer_successors_than_before_are_named_for_minutes(s):
+    """Would catch: two killed schedulers that one has replaced, and that are missed for a day."""
+    s.wait(lambda: s.rows("SELECT 1 FROM process_state WHERE kind = 'scheduler'"), "it has written its heartbeat")
+    s.rows("INSERT INTO process_state SELECT kind, 'gone-' || n, started_at - interval '1 day', started_at, 0, NULL, '', ''"
+           " FROM process_state, generate_series(1, 2) n WHERE kind = 'scheduler' RETURNING 1")
+    s.wait(lambda: len(wrong(s, "gone-")) == 2, "both are missed", TOLD_S)
+    s.rows("UPDATE process_state SET seen_at = seen_at - interval '6 minutes', started_at = started_at - interval '6 minutes'"
+           " WHERE instance LIKE 'gone-%%' RETURNING 1")
+    assert not wrong(s, "gone-"), doctor(s)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,8 @@ import threading
 import time
 import uuid
 
+import pika
+
 import slow_sweeps
 from local import cluster, processes, servers
 
@@ -158,6 +160,22 @@ class ServiceFileIsBroken(Fault):
 
     def mend(self):
         self.file.write_text(self.text, encoding="utf-8")
+
+
+class BindingIsLost(Fault):
+    rules = ("MakegoodAgentMute",)
+    about = "the replies of a service are not bound to their queue any more"
+
+    def begin(self):
+        self.mailer = self.agent("mailer")
+        self.show.watch_too("agent-mailer", self.mailer)
+        connection = pika.BlockingConnection(pika.URLParameters(self.servers.rabbit.url))
+        connection.channel().queue_unbind("scheduler.replies", "makegood.replies.mailer", "scheduler.replies")
+        connection.close()
+
+    def mend(self):
+        self.cluster.tool("broker", "apply", "--service", "mailer")
+        self.mailer.wait_ready()
 
 
 class RemoteIsAway(Fault):
@@ -650,7 +668,7 @@ class ServersDie(Fault):
 
 OVERDUE_LIMIT = 2  # of the supervisors; see AttemptsExpire
 STAGES = (
-    (OrdersFail, AgentsDie, RemoteIsAway, ServiceFileIsBroken, BulkActionFails, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
+    (OrdersFail, AgentsDie, RemoteIsAway, BindingIsLost, ServiceFileIsBroken, BulkActionFails, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
      ClientIsGone, WebhookIsAway, WebhookIsSlow, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
     (DatabaseRefuses,),  # dead letters are requeued: so no nonsense may lie beside them
     (ServersStutter,),

@@ -178,6 +178,16 @@ bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t si
     return is_up;
 }
 
+bool mg_broker_can_publish(const struct mg_broker *broker)
+{
+    return mg_broker_is_up(broker, NULL, 0);
+}
+
+bool mg_broker_is_barred(const struct mg_broker *broker)
+{
+    return broker->is_open && broker->is_blocked;
+}
+
 enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_options *options,
                                struct mg_broker **ret_broker, struct mg_err *err)
 {

@@ -104,6 +104,11 @@ void mg_broker_destroy(struct mg_broker *broker);
  * (MG_BAD_INPUT) the old URL stays. */
 enum mg_class mg_broker_set_url(struct mg_broker *broker, const char *url, struct mg_err *err) MG_MUSTCHECK;
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size);
+/* True if a publish leaves at once, whatever the state of the consumers. */
+bool mg_broker_can_publish(const struct mg_broker *broker);
+/* True if the broker takes no publish although it is there: it blocks publishers, or an exchange is missing
+ * or forbidden. A lost connection is none of that. mg_broker_is_up has the reason. */
+bool mg_broker_is_barred(const struct mg_broker *broker);
 /* Result of the latest attempts to connect. A required queue that is missing counts as refused. */
 enum mg_reach mg_broker_reach(const struct mg_broker *broker);
 /* Publishes a message that no queue gets; call it every second or two. Without it an idle connection would

@@ -41,10 +41,17 @@ void mg_broker_leave(struct mg_broker *broker)
 }
 
 /* A broker that only consumes has no such link. */
-static bool publish_is_up(const struct mg_publisher *publisher)
+bool mg_broker_can_publish(const struct mg_broker *broker)
 {
+    const struct mg_publisher *publisher = &broker->publish;
     return !publisher->link.is_started ||
            (publisher->link.is_open && !publisher->link.is_blocked && !publisher->is_doubted);
+}
+
+bool mg_broker_is_barred(const struct mg_broker *broker)
+{
+    const struct mg_publisher *publisher = &broker->publish;
+    return publisher->is_doubted || (publisher->link.is_open && publisher->link.is_blocked);
 }
 
 static bool consume_is_up(const struct mg_broker *broker)
@@ -112,7 +119,7 @@ enum mg_reach mg_broker_reach(const struct mg_broker *broker)
 
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
 {
-    bool is_up = publish_is_up(&broker->publish) && consume_is_up(broker);
+    bool is_up = mg_broker_can_publish(broker) && consume_is_up(broker);
     if (ret_reason != NULL && size > 0) {
         const char *reason = "";
         if (!is_up) {

@@ -14,6 +14,10 @@
 
 /* More rows than a person reads; the tables grow with time, not with open orders. */
 #define ROWS_MAX "10000"
+/* Two heartbeats of a process or reports of an agent are missing (io/vitals.h, wire/reply.h). */
+#define SILENT "interval '10 s'"
+/* So long an operator can tell a frozen process from one that was replaced by fewer. */
+#define REPLACED "interval '5 minutes'"
 /* Number of open rows counted, each kind through an index: some tenths of a second at most. Beyond it an
  * exact number is of no use. */
 #define FIGURES_MAX "100000"
@@ -333,17 +337,31 @@ static const struct {
         "SELECT name, epoch, holder, " ISO("seen_at") " AS seen_at, " ISO("swept_at") " AS swept_at,"
         " floor(extract(epoch FROM " MG_SQL_NOW " - seen_at) * 1000)::bigint AS age_ms"
         " FROM supervisor_leader"}, 0},
-    /* A process that was not seen for a while is replaced by each of its kind that began since then. */
+    /* A process that was not seen for a while is replaced by each of its kind that began since then. If any
+     * began about then or later, and still fewer live than before, it is a matter of minutes, too. An agent's
+     * heartbeat is its report, which a scheduler stores; the last report of one that ends as asked has the
+     * reason 'stopping'. */
     [MG_REPORT_PROCESSES] = {{
         "report_processes",
-        "SELECT p.kind, p.instance, " ISO("p.seen_at") " AS seen_at,"
+        "WITH c AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
+        " seen AS MATERIALIZED (SELECT kind, kind AS peers, instance, started_at, seen_at, in_hand, stands_since,"
+        "   oldest_order, reason FROM process_state"
+        "  UNION ALL SELECT 'agent', 'agent ' || service, service || '/' || instance,"
+        "   timestamptz 'epoch' + process * interval '1 ms', reported_at, in_flight, NULL, '', reason"
+        "  FROM service_state, c WHERE reason <> 'stopping' AND reported_at > c.now - interval '1 day'"
+        "   AND EXISTS (SELECT FROM process_state s WHERE s.kind = 'scheduler' AND s.seen_at > c.now - " SILENT
+        "    AND s.started_at < c.now - " SILENT " AND s.stands_since IS NULL))"
+        " SELECT p.kind, p.instance, " ISO("p.seen_at") " AS seen_at,"
         " floor(extract(epoch FROM c.now - p.seen_at) * 1000)::bigint AS age_ms, p.in_hand,"
         " " ISO("p.stands_since") " AS stands_since,"
         " floor(extract(epoch FROM c.now - p.stands_since) * 1000)::bigint AS stands_ms, p.oldest_order, p.reason"
-        " FROM (SELECT " MG_SQL_NOW " AS now) c CROSS JOIN process_state p"
-        " WHERE p.seen_at > c.now - interval '10 s' OR (SELECT count(*) FROM process_state o WHERE o.kind = p.kind"
-        "   AND o.started_at > p.seen_at) < (SELECT count(*) FROM process_state o WHERE o.kind = p.kind"
-        "   AND o.seen_at >= p.seen_at AND o.seen_at <= c.now - interval '10 s')"
+        " FROM c CROSS JOIN seen p"
+        " WHERE CASE WHEN p.seen_at > c.now - " SILENT " THEN p.kind <> 'agent'"
+        "  ELSE (SELECT count(*) FROM seen o WHERE o.peers = p.peers AND o.started_at > p.seen_at)"
+        "    < (SELECT count(*) FROM seen o WHERE o.peers = p.peers"
+        "     AND o.seen_at >= p.seen_at AND o.seen_at <= c.now - " SILENT ")"
+        "   AND (p.seen_at > c.now - " REPLACED " OR NOT EXISTS (SELECT FROM seen o WHERE o.peers = p.peers"
+        "    AND o.seen_at > c.now - " SILENT " AND o.started_at > p.seen_at - " REPLACED ")) END"
         " ORDER BY p.kind, p.instance LIMIT " ROWS_MAX}, 0},
     [MG_REPORT_COUNTS] = {{
         "report_counts",

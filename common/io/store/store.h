@@ -568,9 +568,10 @@ enum mg_report {
     MG_REPORT_CONTROLLED,
     MG_REPORT_KEPT_SERVICES, /* service: of the workflow versions that open orders keep (of 100,000 orders) */
     MG_REPORT_LEADER,        /* supervisor_leader with age in ms */
-    MG_REPORT_PROCESSES, /* process_state with ages in ms; a row that another process has replaced is left out
-                          */
-    MG_REPORT_COUNTS,    /* orders by state */
+    /* process_state with ages in ms, and each agent that reports no more although a scheduler takes reports
+     * (kind agent, instance <service>/<instance>); one that another process has replaced is left out */
+    MG_REPORT_PROCESSES,
+    MG_REPORT_COUNTS, /* orders by state */
     /* figure ('orders', 'alerts', 'owed'), word, workflow, number, oldest_ms: open ones, at most 100,000 of
      * each are read */
     MG_REPORT_FIGURES,

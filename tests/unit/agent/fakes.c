@@ -67,6 +67,24 @@ bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t si
     return true;
 }
 
+bool mg_broker_can_publish(const struct mg_broker *broker)
+{
+    (void)broker;
+    return !fakes.is_away && !fakes.is_barred;
+}
+
+bool mg_broker_is_barred(const struct mg_broker *broker)
+{
+    (void)broker;
+    return fakes.is_barred;
+}
+
+void fakes_connect(bool is_up)
+{
+    fakes.is_away = !is_up;
+    fakes.broker.on_state(fakes.broker.arg, is_up, is_up ? "" : "gone");
+}
+
 static void delivery_end(struct mg_delivery *delivery, char letter)
 {
     tell(letter);

@@ -39,6 +39,7 @@ struct fakes {
     int prefetch[MG_CONSUMERS_MAX]; /* 0: paused */
     int unsent_acks[MG_CONSUMERS_MAX];
     bool is_on_its_way[MG_CONSUMERS_MAX]; /* a delivery arrives although the consumer is paused */
+    bool is_away, is_barred;              /* the broker: no connection; it takes no publish */
     bool is_publish_full;                 /* mg_broker_publish accepts nothing */
     enum mg_class call_class; /* not MG_OK: mg_http_client_call refuses every call with this class */
     struct mg_broker_options broker;
@@ -49,6 +50,7 @@ struct fakes {
 extern struct fakes fakes;
 
 void fakes_reset(void);
+void fakes_connect(bool is_up); /* the connection to the broker comes or goes */
 /* Reports the outcome of the newest reply that is still open. */
 void fakes_confirm(enum mg_publish_outcome outcome);
 /* Ends the given call. */

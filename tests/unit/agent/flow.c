@@ -47,7 +47,7 @@ static void start(const char *members)
     loop = mg_loop_create();
     metrics = mg_metrics_create();
     ck_assert_msg(mg_agent_start(&flow_agent, loop, metrics, &err) == MG_OK, "%s", err.text);
-    fakes.broker.on_state(fakes.broker.arg, true, "");
+    fakes_connect(true);
 }
 
 static void flow_trust(void)

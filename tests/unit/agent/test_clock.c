@@ -99,9 +99,9 @@ START_TEST(what_is_in_doubt_is_given_back_when_there_is_no_time_to_wait)
 {
     tell_time_often(0);
     deliver_behind("first", BACK_MS);
-    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    fakes_connect(false);
     ck_assert_str_eq(fakes.story, "q");
-    fakes.broker.on_state(fakes.broker.arg, true, "");
+    fakes_connect(true);
     deliver_behind("second", BACK_MS);
     flow_linger(20);
     mg_agent_drain(&flow_agent);

@@ -312,8 +312,8 @@ START_TEST(without_a_readable_control_message_it_goes_on_as_before)
         ck_assert(served()->control.is_paused);
         ck_assert_uint_eq(served()->control.version, 3);
     }
-    fakes.broker.on_state(fakes.broker.arg, false, "gone");
-    fakes.broker.on_state(fakes.broker.arg, true, "");
+    fakes_connect(false);
+    fakes_connect(true);
     ck_assert(served()->control.is_paused);
 }
 END_TEST

@@ -62,11 +62,11 @@ START_TEST(the_request_is_acked_only_after_the_reply_is_confirmed)
     ck_assert_str_eq(fakes.story, "cr");
     fakes_confirm(MG_PUBLISH_REFUSED);
     flow_wait_replies(2);
-    ck_assert_str_eq(fakes.story, "crr");
+    ck_assert_str_eq(fakes.story, "crppr");
     fakes_confirm(MG_PUBLISH_UNKNOWN);
     flow_wait_replies(3);
     fakes_confirm(MG_PUBLISH_CONFIRMED);
-    flow_wait_story("crrra");
+    flow_wait_story("crpprrauu");
 }
 END_TEST
 
@@ -74,11 +74,11 @@ START_TEST(a_reply_waits_while_the_broker_is_away_and_goes_out_when_it_is_back)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
-    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    fakes_connect(false);
     flow_answer_status(0, 200, "{}");
     flow_linger(50);
     ck_assert_int_eq(fakes.reply_count, 0);
-    fakes.broker.on_state(fakes.broker.arg, true, "");
+    fakes_connect(true);
     flow_wait_replies(1);
     fakes_confirm(MG_PUBLISH_CONFIRMED);
     flow_wait_story("cra");
@@ -94,9 +94,9 @@ START_TEST(a_refusal_that_outlives_its_connection_is_maybe)
     flow_answer_status(0, 422, "");
     flow_wait_replies(1);
     expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, "http_422");
-    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    fakes_connect(false);
     fakes_confirm(MG_PUBLISH_UNKNOWN);
-    fakes.broker.on_state(fakes.broker.arg, true, "");
+    fakes_connect(true);
     flow_wait_replies(2);
     expect_reply(1, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, "http_422");
     fakes_confirm(MG_PUBLISH_CONFIRMED);
@@ -108,9 +108,9 @@ START_TEST(a_call_that_fails_after_its_connection_is_gone_is_maybe)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
-    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    fakes_connect(false);
     flow_answer_status(0, 422, "");
-    fakes.broker.on_state(fakes.broker.arg, true, "");
+    fakes_connect(true);
     flow_wait_replies(1);
     expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, "http_422");
 }
@@ -121,9 +121,9 @@ START_TEST(at_most_once_keeps_its_refusal_while_the_broker_is_away)
 {
     flow_deliver(&(struct flow_request){.is_at_most_once = true});
     flow_wait_calls(1);
-    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    fakes_connect(false);
     flow_answer_status(0, 422, "");
-    fakes.broker.on_state(fakes.broker.arg, true, "");
+    fakes_connect(true);
     flow_wait_replies(1);
     expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, "http_422");
 }
@@ -184,14 +184,66 @@ END_TEST
 
 START_TEST(a_reply_that_nobody_takes_ends_in_silence_at_complete_by)
 {
+    fakes.is_publish_full = true;
     flow_deliver(&(struct flow_request){.left_ms = 100});
     flow_wait_calls(1);
     flow_answer_status(0, 200, "{}");
+    flow_linger(150);
+    ck_assert_str_eq(fakes.story, "ca");
+}
+END_TEST
+
+/* Catches: a result that is thrown away while no attempt can be judged, either, as under an alarm. */
+START_TEST(a_reply_that_the_broker_refuses_is_owed_beyond_complete_by)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 100});
+    flow_wait_calls(1);
+    flow_answer_status(0, 200, "{\"id\": 7}");
     flow_wait_replies(1);
     flow_linger(120);
     fakes_confirm(MG_PUBLISH_REFUSED);
-    flow_linger(30);
-    ck_assert_str_eq(fakes.story, "cra");
+    flow_wait_replies(2);
+    ck_assert_str_eq(fakes.story, "crappr");
+    ck_assert(mg_slice_is(flow_reply(1)->result, "{\"id\": 7}"));
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_wait_story("crappruu");
+}
+END_TEST
+
+/* Catches: work whose result nobody can learn, and which is done anew by the next attempt. */
+START_TEST(no_call_begins_while_replies_are_returned)
+{
+    flow_deliver(&(struct flow_request){.order_id = "o1", .left_ms = 60000});
+    flow_wait_calls(1);
+    flow_answer_status(0, 200, "{}");
+    flow_wait_replies(1);
+    fakes_confirm(MG_PUBLISH_RETURNED);
+    char reason[512];
+    ck_assert(!mg_agent_is_ready(&flow_agent, reason, sizeof(reason)));
+    ck_assert_ptr_nonnull(strstr(reason, "not bound to exchange makegood.replies.payment"));
+    flow_wait_story("crpp");
+    flow_deliver(&(struct flow_request){.order_id = "o2", .left_ms = 60000}); /* it was on its way */
+    flow_linger(50);
+    ck_assert_int_eq(fakes.call_count, 1);
+    flow_wait_replies(2);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_wait_calls(2);
+    ck_assert(mg_agent_is_ready(&flow_agent, reason, sizeof(reason)));
+    flow_wait_story("crpprauuc");
+}
+END_TEST
+
+START_TEST(a_request_goes_back_uncalled_while_the_broker_is_barred)
+{
+    fakes.is_barred = true;
+    fakes_connect(false);
+    flow_deliver(&(struct flow_request){.order_id = "o1", .left_ms = 60000});
+    flow_wait_story("ppq");
+    ck_assert_int_eq(fakes.call_count, 0);
+    fakes.is_barred = false;
+    fakes_connect(true);
+    flow_deliver(&(struct flow_request){.order_id = "o1", .left_ms = 60000, .is_redelivered = true});
+    flow_wait_calls(1);
 }
 END_TEST
 
@@ -422,7 +474,7 @@ START_TEST(what_waits_when_the_broker_goes_away_is_given_up)
     flow_deliver(&(struct flow_request){.order_id = "running"});
     flow_deliver(&(struct flow_request){.order_id = "waiting"});
     flow_wait_calls(1);
-    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    fakes_connect(false);
     ck_assert_str_eq(fakes.story, "cq");
 }
 END_TEST
@@ -566,6 +618,9 @@ int main(void)
         a_late_request_is_dropped_in_silence,
         an_answer_after_complete_by_is_kept_silent,
         a_reply_that_nobody_takes_ends_in_silence_at_complete_by,
+        a_reply_that_the_broker_refuses_is_owed_beyond_complete_by,
+        no_call_begins_while_replies_are_returned,
+        a_request_goes_back_uncalled_while_the_broker_is_barred,
         a_request_that_expires_while_it_waits_for_a_slot_is_not_called,
         a_transient_failure_is_tried_again_with_the_same_key,
         after_the_last_try_the_failure_is_answered,

@@ -70,9 +70,9 @@ START_TEST(an_answer_that_outlives_its_connection_leaves_the_attempt_open)
     flow_answer_status(0, 200, "{\"id\": 7.50}");
     flow_wait_replies(1);
     ck_assert(!flow_reply(0)->may_still_act);
-    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    fakes_connect(false);
     fakes_confirm(MG_PUBLISH_UNKNOWN);
-    fakes.broker.on_state(fakes.broker.arg, true, "");
+    fakes_connect(true);
     flow_wait_replies(2);
     expect_reply(1, MG_OUTCOME_DONE, MG_EXECUTED_YES, "");
     ck_assert(flow_reply(1)->may_still_act);

@@ -140,9 +140,9 @@ START_TEST(an_isolated_request_is_given_back_like_others)
 {
     fakes.is_on_its_way[0] = true;
     deliver("guilty", 0, 9);
-    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    fakes_connect(false);
     ck_assert_ptr_nonnull(strchr(fakes.story, 'q'));
-    fakes.broker.on_state(fakes.broker.arg, true, "");
+    fakes_connect(true);
     ck_assert_int_eq(fakes.prefetch[0], 1);
     memset(fakes.story, 0, sizeof(fakes.story));
     deliver("guilty", 0, 9);
