@@ -1,6 +1,6 @@
 /*
- * The pages. Each view has a path of its own and gets the same index.html; its script shows the view.
- * Assets hold no data, so they need no login.
+ * The pages. Each view has a path of its own and gets the same index.html; its script shows the view, or at
+ * an unknown path, with 404, that there is none. Assets hold no data, so they need no login.
  */
 #include "console/assets.h"
 
@@ -13,7 +13,7 @@
 #define ETAG_SIZE (2 * MG_SHA256_SIZE + 3) /* with its quotes */
 
 static const char *const VIEWS[] = {"orders", "failures", "alerts",    "dead", "services",
-                                    "bulk",   "login",    "workflows", NULL};
+                                    "bulk",   "login",    "workflows", "find", NULL};
 
 /* "/", "/orders", "/orders/ID", … */
 static bool is_view(const char *path)
@@ -30,9 +30,9 @@ static bool is_view(const char *path)
     return path[1] == '\0';
 }
 
-static const struct mg_asset *asset_find(const char *path)
+/* NULL: there is none of this name. */
+static const struct mg_asset *asset_find(const char *name)
 {
-    const char *name = is_view(path) ? INDEX : path + (path[0] == '/');
     for (const struct mg_asset *asset = MG_ASSETS; asset->name != NULL; asset++) {
         if (strcmp(asset->name, name) == 0) {
             return asset;
@@ -41,25 +41,26 @@ static const struct mg_asset *asset_find(const char *path)
     return NULL;
 }
 
-bool mg_asset_answer(struct mg_http_exchange *request)
+void mg_asset_answer(struct mg_http_exchange *request)
 {
-    const struct mg_asset *asset = asset_find(mg_http_exchange_path(request));
+    const char *path = mg_http_exchange_path(request);
+    const struct mg_asset *asset = is_view(path) ? NULL : asset_find(path + (path[0] == '/'));
+    bool is_there = asset != NULL || is_view(path);
+    asset = asset != NULL ? asset : asset_find(INDEX);
     const char *known = mg_http_exchange_header(request, "If-None-Match");
     struct mg_http_header headers[MG_ANSWER_HEADERS_MAX];
     uint8_t digest[MG_SHA256_SIZE];
     char etag[ETAG_SIZE] = "\"";
-    if (asset == NULL) {
-        return false;
-    }
     mg_sha256(asset->bytes, digest);
     memcpy(mg_hex_write(digest, sizeof(digest), etag + 1), "\"", sizeof("\""));
     const struct mg_http_header more[] = {{"ETag", etag}, {"Cache-Control", "no-cache"}, {NULL, NULL}};
     mg_answer_headers(headers, more);
-    bool is_known = known != NULL && strcmp(known, etag) == 0;
-    const struct mg_http_response answer = {.status = is_known ? 304 : 200,
+    bool is_known = is_there && known != NULL && strcmp(known, etag) == 0;
+    const struct mg_http_response answer = {.status = is_known   ? 304
+                                                      : is_there ? 200
+                                                                 : 404,
                                             .type = is_known ? NULL : asset->type,
                                             .body = is_known ? (struct mg_slice){NULL, 0} : asset->bytes,
                                             .headers = headers};
     mg_http_answer(request, &answer);
-    return true;
 }

@@ -191,7 +191,7 @@ void mg_route_request(void *arg, struct mg_http_exchange *request)
         method_refuse(request);
     } else if (rest != NULL) {
         api_get(console, request, rest);
-    } else if (!mg_asset_answer(request)) {
-        mg_answer_error(request, 404, "unknown address");
+    } else {
+        mg_asset_answer(request);
     }
 }

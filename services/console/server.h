@@ -60,8 +60,9 @@ void mg_answer_headers(struct mg_http_header ret_headers[MG_ANSWER_HEADERS_MAX],
 
 /* ---- assets.c: the pages ---- */
 
-/* True: the path belongs to an asset, and the request has been answered. */
-bool mg_asset_answer(struct mg_http_exchange *request);
+/* With the asset of the path; with 404 and the page if there is none, so that a person sees where it is
+ * missing. */
+void mg_asset_answer(struct mg_http_exchange *request);
 
 /* ---- session.c: authentication ---- */
 

@@ -492,6 +492,19 @@ test("any number of pages may be open: those that nobody looks at keep no connec
   await visitor.leave();
 });
 
+test("a search can be reloaded, and an unknown address shows that it is one", async () => {
+  const visitor = await Visitor.login("reader");
+  const page = await visitor.context.newPage();
+  await page.goto("/find?text=Ada");
+  await page.reload();
+  await page.getByRole("heading", {level: 1, name: "Search: Ada"}).waitFor();
+  await page.goto("/nowhere");
+  await page.getByRole("heading", {level: 1, name: "Not found"}).waitFor();
+  await page.getByRole("link", {name: "Orders"}).click();
+  await page.getByRole("heading", {level: 1, name: "Orders"}).waitFor();
+  await visitor.leave();
+});
+
 // ---- forbidden actions ----
 
 test("a reader is offered nothing to do, and refused when asking nevertheless", async () => {

@@ -9,7 +9,7 @@ from local import cluster, processes
 
 TOKENS = {"reader": ("rita", "a token to read with"), "operator": ("otto", "a token to act with")}
 PROXY = {"proxy": ("gate", "a token that only the proxy has")}
-VIEWS = ("/", "/orders", "/orders/x", "/failures", "/bulk", "/bulk/x", "/alerts", "/dead", "/services", "/login")
+VIEWS = ("/", "/orders", "/orders/x", "/failures", "/bulk", "/bulk/x", "/alerts", "/dead", "/services", "/workflows", "/login", "/find?text=Ada")
 PARTS = ("/app.css", "/app.js", "/dom.js", "/api.js", "/act.js", "/overview.js", "/orders.js", "/order.js", "/failures.js",
          "/bulk_list.js", "/bulk.js", "/alerts.js", "/dead.js", "/services.js", "/rounds.js", "/graph.js", "/icon.svg")
 ROUTES = ("me", "overview", "orders", "orders?state=open", "orders?state=error", "orders?state=processed&workflow=pay&since=1h&until=1s",
@@ -124,6 +124,9 @@ def the_console_shows_all_and_a_get_changes_nothing(s):
         again, _, nothing = console.ask("GET", path, headers={"If-None-Match": headers["ETag"]})
         assert (again, nothing) == (304, ""), path
         assert "innerHTML" not in text.replace("these files never use innerHTML", ""), path
+    for path in ("/nowhere", "/orders.html", "/finder?text=Ada"):
+        status, headers, text = console.ask("GET", path, headers={"If-None-Match": headers["ETag"]})
+        assert status == 404 and headers["Content-Type"].startswith("text/html") and text == console.ask("GET", "/")[2], (path, status)
     assert console.get("me") == {**console.get("me"), "role": "none", "needs_login": True}
     routes = [*ROUTES, f"orders/{orders[0].order_id}"]
     for route in routes[1:] + ["live"]:

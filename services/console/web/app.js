@@ -18,11 +18,13 @@ const ONE_OF = [ // views of one object, below the list of all
   {below: "/bulk", name: "Bulk action", file: "/bulk.js"},
 ];
 const FIND = {path: "/find", name: "Search", file: "/find.js"};
+const LOGIN = {...VIEWS[0], path: "/login"};
+const NOWHERE = {name: "Not found"};
 const element = (id) => document.getElementById(id);
 let end = null, shown = 0;
 
 function viewOf(path) {
-  return ONE_OF.find((view) => path.startsWith(`${view.below}/`)) ?? [...VIEWS, FIND].find((view) => view.path === path) ?? VIEWS[0];
+  return ONE_OF.find((view) => path.startsWith(`${view.below}/`)) ?? [...VIEWS, FIND, LOGIN].find((view) => view.path === path) ?? NOWHERE;
 }
 
 /** Shows a fault of the whole page; "" removes it. */
@@ -58,6 +60,11 @@ export async function show({keepsFocus = false} = {}) {
   const fresh = h("div");
   main.replaceChildren(fresh);
   document.title = `${view.name} – Makegood`;
+  if (view === NOWHERE) {
+    fresh.append(h("h1", {}, "Not found"), h("p", {}, "There is no page at ", h("span", {class: "id"}, location.pathname), "."));
+    if (!keepsFocus) main.focus();
+    return;
+  }
   try {
     const module = await import(view.file);
     const stop = await module.show({main: fresh, query: new URLSearchParams(location.search), path: location.pathname});

@@ -255,14 +255,10 @@ void mg_dead_list(struct mg_dead *dead, struct mg_http_exchange *request)
     mg_answer_json(request, 200, mg_slice_of("{}"));
 }
 
-bool mg_asset_answer(struct mg_http_exchange *request)
+void mg_asset_answer(struct mg_http_exchange *request)
 {
-    bool is_there = strcmp(request->path, "/") == 0;
-    if (is_there) {
-        (void)reach("asset", "");
-        mg_answer_json(request, 200, mg_slice_of("{}"));
-    }
-    return is_there;
+    (void)reach("asset", "");
+    mg_answer_json(request, strcmp(request->path, "/") == 0 ? 200 : 404, mg_slice_of("{}"));
 }
 
 /* ---- dead letters ---- */

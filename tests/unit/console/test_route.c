@@ -210,8 +210,8 @@ static const struct {
     const char *reached, *id; /* NULL: nothing */
 } ADDRESSES[] = {
     {"/", 200, "asset", ""},
-    {"/nothing", 404, NULL, NULL},
-    {"/api/v1", 404, NULL, NULL},
+    {"/nothing", 404, "asset", ""},
+    {"/api/v1", 404, "asset", ""},
     {"/api/v1/", 404, NULL, NULL},
     {"/api/v1/live", 200, "live", ""},
     {"/api/v1/dead", 200, "dead", ""},
