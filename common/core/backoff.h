@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* The longest effective Retry-After; for longer waits a cool-down is the right tool. */
-#define MG_RETRY_AFTER_MAX_MS (10 * 60 * 1000)
+/* The longest Retry-After, as in a reply. An order's time is shorter, or an operator may end its wait. */
+#define MG_RETRY_AFTER_MAX_MS (365 * INT64_C(24) * 3600 * 1000)
 
 /*
  * Returns a wait between 0 and min(max_ms, base_ms * 2^failures), uniform by `random`, at least 1 ms. It is

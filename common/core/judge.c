@@ -25,10 +25,11 @@ static int64_t wait_max_ms(const struct mg_decider *decider, int index)
     if (reason == MG_REASON_REMOTE_WORKING && !mg_step_is_backward(step)) {
         return poll_ms;
     }
-    bool is_answered = reason == MG_REASON_REPLY_TRANSIENT || reason == MG_REASON_REPLY_PERMANENT ||
-                       reason == MG_REASON_REPLY_UNKNOWN || reason == MG_REASON_VERIFIED_ABSENT;
+    if (reason == MG_REASON_ASKED_TO_WAIT) {
+        return MG_RETRY_AFTER_MAX_MS;
+    }
     int64_t longest_ms = step->is_accepted ? mg_later(retry->max_backoff_ms, poll_ms) : retry->max_backoff_ms;
-    return mg_later(longest_ms, is_answered ? MG_RETRY_AFTER_MAX_MS : decider->context->park_ms);
+    return mg_later(longest_ms, decider->context->park_ms);
 }
 
 /* A wait for an attempt that may still act (law 11, quiesce) ends at the moment of quiet. A poll of accepted
@@ -49,16 +50,23 @@ bool mg_judge_wait_is_too_long(struct mg_decider *decider, int index, int64_t *r
     return step->due_at_ms > bar_ms && step->due_at_ms - now_ms > wait_max_ms(decider, index);
 }
 
+/* The step waits, for longer than until `due_at_ms` if the service has asked for it. */
+static enum mg_verdict wait_for(struct mg_decider *decider, int index, enum mg_step_event event,
+                                enum mg_reason reason, int64_t due_at_ms)
+{
+    struct mg_wait wait = mg_policy_wait(decider, reason, due_at_ms);
+    return mg_decider_step(decider, index, event, wait.reason, wait.due_at_ms);
+}
+
 /* The do failed, and another attempt may succeed. */
 static enum mg_verdict do_retry(struct mg_decider *decider, int index, enum mg_reason reason)
 {
     switch (mg_policy_count_failure(decider, index)) {
     case MG_BUDGET_ATTEMPT:
-        return mg_decider_step(decider, index, MG_STEP_EVENT_RETRY, reason,
-                               mg_policy_backoff_at_ms(decider, index));
+        return wait_for(decider, index, MG_STEP_EVENT_RETRY, reason, mg_policy_backoff_at_ms(decider, index));
     case MG_BUDGET_COOL_DOWN:
-        return mg_decider_step(decider, index, MG_STEP_EVENT_COOL_DOWN, MG_REASON_COOLING_DOWN,
-                               decider->context->now_ms + mg_policy_retry(decider, index)->cool_down_ms);
+        return wait_for(decider, index, MG_STEP_EVENT_COOL_DOWN, MG_REASON_COOLING_DOWN,
+                        decider->context->now_ms + mg_policy_retry(decider, index)->cool_down_ms);
     case MG_BUDGET_SPENT:
         break;
     }
@@ -79,7 +87,7 @@ static enum mg_verdict do_doubt(struct mg_decider *decider, int index, enum mg_r
     if (plan->on_unknown == MG_ON_UNKNOWN_VERIFY && plan->has_verify) {
         step->failure_count++;
         decider->order.failure_count++;
-        return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, reason, mg_quiet_due_at(decider, index));
+        return wait_for(decider, index, MG_STEP_EVENT_DOUBT, reason, mg_quiet_due_at(decider, index));
     }
     if (plan->on_unknown == MG_ON_UNKNOWN_RETRY && !plan->is_at_most_once) {
         return do_retry(decider, index, reason);
@@ -186,7 +194,7 @@ static enum mg_verdict verify_again(struct mg_decider *decider, int index, enum 
 {
     enum mg_step_event event =
         decider->order.steps[index].is_accepted ? MG_STEP_EVENT_ACCEPT : MG_STEP_EVENT_DOUBT;
-    return mg_decider_step(decider, index, event, reason, due_at_ms);
+    return wait_for(decider, index, event, reason, due_at_ms);
 }
 
 /* The last poll is at the end of the work's time. If the clock was set past that end, work and polling

@@ -15,6 +15,15 @@ int64_t mg_policy_retry_after_ms(const struct mg_decider *decider)
     return decider->cause->kind == MG_CAUSE_REPLY ? decider->cause->retry_after_ms : -1;
 }
 
+struct mg_wait mg_policy_wait(const struct mg_decider *decider, enum mg_reason reason, int64_t due_at_ms)
+{
+    int64_t after_ms = mg_policy_retry_after_ms(decider);
+    int64_t asked_at_ms = decider->context->now_ms + mg_earlier(after_ms, MG_RETRY_AFTER_MAX_MS);
+    bool is_asked = after_ms > 0 && asked_at_ms >= due_at_ms;
+    return is_asked ? (struct mg_wait){asked_at_ms, MG_REASON_ASKED_TO_WAIT}
+                    : (struct mg_wait){due_at_ms, reason};
+}
+
 int64_t mg_policy_backoff_at_ms(const struct mg_decider *decider, int index)
 {
     const struct mg_retry_plan *retry = mg_policy_retry(decider, index);

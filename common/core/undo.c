@@ -12,12 +12,13 @@
 #include "core/policy.h"
 #include "core/quiet.h"
 
-/* No further attempt. Without the result the undo could not be built. */
+/* No further attempt. An undo without a result that could be learned has that cause, and not the one of the
+ * last failure; one that an answer left without it cannot be built. */
 static enum mg_verdict give_up(struct mg_decider *decider, int index, enum mg_reason reason)
 {
-    bool is_undo = decider->order.steps[index].kind == MG_KIND_UNDO;
-    return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_FAIL, is_undo ? reason : MG_REASON_UNRENDERABLE,
-                           0);
+    bool is_learning = decider->order.steps[index].kind != MG_KIND_UNDO && reason != MG_REASON_UNRENDERABLE;
+    return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_FAIL,
+                           is_learning ? MG_REASON_LEARN_FAILED : reason, 0);
 }
 
 static enum mg_verdict give_up_counted(struct mg_decider *decider, int index, enum mg_reason reason)
@@ -28,17 +29,19 @@ static enum mg_verdict give_up_counted(struct mg_decider *decider, int index, en
 
 static enum mg_verdict retry(struct mg_decider *decider, int index, enum mg_reason reason)
 {
+    struct mg_wait wait = {0, reason};
     switch (mg_policy_count_failure(decider, index)) {
     case MG_BUDGET_ATTEMPT:
-        return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, reason,
-                               mg_policy_backoff_at_ms(decider, index));
-    case MG_BUDGET_COOL_DOWN:
-        return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, MG_REASON_COOLING_DOWN,
-                               decider->context->now_ms + mg_policy_retry(decider, index)->cool_down_ms);
-    case MG_BUDGET_SPENT:
+        wait = mg_policy_wait(decider, reason, mg_policy_backoff_at_ms(decider, index));
         break;
+    case MG_BUDGET_COOL_DOWN:
+        wait = mg_policy_wait(decider, MG_REASON_COOLING_DOWN,
+                              decider->context->now_ms + mg_policy_retry(decider, index)->cool_down_ms);
+        break;
+    case MG_BUDGET_SPENT:
+        return give_up(decider, index, MG_REASON_ATTEMPTS_EXHAUSTED);
     }
-    return give_up(decider, index, MG_REASON_ATTEMPTS_EXHAUSTED);
+    return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, wait.reason, wait.due_at_ms);
 }
 
 /* The service is away; nothing is counted (law 7, waiting is not failing). */

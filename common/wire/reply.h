@@ -3,6 +3,7 @@
 #ifndef MG_WIRE_REPLY_H
 #define MG_WIRE_REPLY_H
 
+#include "core/backoff.h"
 #include "core/key.h"
 #include "wire/json.h"
 
@@ -15,7 +16,7 @@
 #define MG_ERROR_KEEP_MAX     (16 * 1024)
 #define MG_ERROR_MESSAGE_MAX  255 /* a sentence; the kept body has the rest */
 /* A bound against nonsense only: the core clamps to minutes. */
-#define MG_REPLY_RETRY_AFTER_MAX_MS (365LL * 24 * 3600 * 1000)
+#define MG_REPLY_RETRY_AFTER_MAX_MS MG_RETRY_AFTER_MAX_MS
 
 struct mg_reply {
     char order_id[MG_ORDER_ID_MAX + 1];

@@ -257,6 +257,9 @@ bool mg_window_failed(struct mg_window *window, struct mg_window_line *line, int
                       uint64_t random, int64_t now_ms)
 {
     bool was_down = window->is_down;
+    if (retry_after_ms > MG_WINDOW_RETRY_AFTER_MAX_MS) {
+        retry_after_ms = MG_WINDOW_RETRY_AFTER_MAX_MS;
+    }
     int64_t wait_ms =
         mg_backoff_ms(MG_WINDOW_BACKOFF_MS, MG_WINDOW_BACKOFF_MAX_MS, line->failures, retry_after_ms, random);
     turn_end(window, line);

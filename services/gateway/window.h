@@ -21,6 +21,8 @@
  * minute, and one that is down gets two requests a minute. */
 #define MG_WINDOW_BACKOFF_MS     1000
 #define MG_WINDOW_BACKOFF_MAX_MS 60000
+/* The longest Retry-After that is kept: a target that is well again before waits no longer. */
+#define MG_WINDOW_RETRY_AFTER_MAX_MS 600000
 /* A status that its target refuses for so long, and takes others in each hour of it, is hopeless. A target
  * that takes none keeps all of its queue. */
 #define MG_WINDOW_GIVE_UP_MS (INT64_C(24) * 60 * 60 * 1000)

@@ -108,6 +108,9 @@ static void step_write(struct mg_buf *out, const struct mg_explain_facts *facts,
     } else if (mg_table_cell(steps, row, "due_at")[0] != '\0' && is_for_gate(reason)) {
         mg_buf_printf(out, "for service %s is parked: %s; it resumes when this ends (failures %s)", service,
                       reason_text(reason), mg_table_cell(steps, row, "failure_count"));
+    } else if (is_word(reason, "asked_to_wait")) {
+        mg_buf_printf(out, "for service %s waits: the service asked to wait until %s (failures %s)", service,
+                      mg_table_cell(steps, row, "due_at"), mg_table_cell(steps, row, "failure_count"));
     } else if (mg_table_cell(steps, row, "due_at")[0] != '\0') {
         mg_buf_printf(out, "for service %s waits until %s: %s (failures %s)", service,
                       mg_table_cell(steps, row, "due_at"), reason_text(reason),

@@ -37,7 +37,7 @@ uint64_t mg_render_known_results(struct mg_fold *fold)
     return known;
 }
 
-static void missing_note(struct mg_batch *batch, struct mg_fold *fold, int step)
+static void missing_note(struct mg_batch *batch, struct mg_fold *fold, int step, enum mg_reason reason)
 {
     const struct mg_step_record *record = &fold->record->steps[step];
     struct mg_err err;
@@ -48,17 +48,21 @@ static void missing_note(struct mg_batch *batch, struct mg_fold *fold, int step)
         return;
     }
     bool has_text = record->error_text.data != NULL;
+    const struct mg_slice message = record->error_message, body = record->error_body; /* the service's */
     const char *text = mg_arena_printf(
         batch->arena,
-        "the undo needs the step's result, and it is not known: %s%s%.*s; find it at the service and settle "
+        "the undo needs the step's result, and it %s: %s%s%.*s; find it at the service and settle "
         "the step with --outcome done --result JSON",
-        err.text, has_text ? "; last answer: " : "", has_text ? (int)record->error_text.len : 0,
+        reason == MG_REASON_LEARN_FAILED ? "could not be learned" : "is not known", err.text,
+        has_text ? "; last answer: " : "", has_text ? (int)record->error_text.len : 0,
         has_text ? record->error_text.data : "");
     if (text == NULL) {
         fold->has_failed = true;
         return;
     }
-    error_note(batch, fold, step, mg_reason_name(MG_REASON_UNRENDERABLE), text);
+    error_note(batch, fold, step, mg_reason_name(reason), text);
+    fold->record->steps[step].error_message = message;
+    fold->record->steps[step].error_body = body;
 }
 
 void mg_render_note_missing(struct mg_batch *batch, struct mg_fold *fold)
@@ -66,9 +70,10 @@ void mg_render_note_missing(struct mg_batch *batch, struct mg_fold *fold)
     bool may_miss = fold->workflow->workflow->has_learning;
     for (int i = 0; may_miss && i < batch->decision.transition_count; i++) {
         const struct mg_transition *transition = &batch->decision.transitions[i];
-        if (transition->step >= 0 && transition->to == MG_STEP_UNDO_FAILED &&
-            transition->reason == MG_REASON_UNRENDERABLE) {
-            missing_note(batch, fold, transition->step);
+        bool is_missing =
+            transition->reason == MG_REASON_UNRENDERABLE || transition->reason == MG_REASON_LEARN_FAILED;
+        if (transition->step >= 0 && transition->to == MG_STEP_UNDO_FAILED && is_missing) {
+            missing_note(batch, fold, transition->step, transition->reason);
         }
     }
 }

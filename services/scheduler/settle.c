@@ -65,9 +65,9 @@ static bool is_unreadable(const struct mg_step_record *record)
 }
 
 /* The failure of a step is the error of its do or undo. A verify only asks about that: its own error
- * counts if no other is recorded. That something is absent is the answer to a verify or an undo, not a
- * failure. */
-static bool is_cause(const struct mg_reply *reply, const struct mg_step_record *record)
+ * counts if no other is recorded, or if it should have taught the result. That something is absent is the
+ * answer to a verify or an undo, not a failure. */
+static bool is_cause(const struct mg_reply *reply, const struct mg_step_record *record, bool is_learning)
 {
     if (is_work_refused(reply)) {
         return true;
@@ -76,7 +76,7 @@ static bool is_cause(const struct mg_reply *reply, const struct mg_step_record *
     if (reply->outcome == MG_OUTCOME_ACCEPTED || is_absence || reply->error_code[0] == '\0') {
         return false;
     }
-    bool is_free = record->error_code.data == NULL || is_open(record);
+    bool is_free = record->error_code.data == NULL || is_open(record) || is_learning;
     return reply->kind != MG_KIND_VERIFY || is_free;
 }
 
@@ -186,7 +186,8 @@ static void record_update(struct mg_batch *batch, const struct mg_reply *reply, 
                 (is_open(record) || (reply->kind != MG_KIND_UNDO && is_unreadable(record))))) {
         const struct mg_slice none = {NULL, 0};
         mg_step_error_set(record, none, none); /* an earlier attempt's */
-    } else if (reply->outcome != MG_OUTCOME_DONE && is_cause(reply, record)) {
+    } else if (reply->outcome != MG_OUTCOME_DONE &&
+               is_cause(reply, record, mg_step_is_backward(&fold->record->order.steps[step]))) {
         mg_step_error_set(record, mg_slice_of(reply->error_code), mg_slice_of(reply->error_text));
         record->error_message = message_take(batch, reply->error_message);
         record->error_body = body_take(batch, reply->error_body);

@@ -24,6 +24,7 @@ class StandIn:
     or None: the connection ends without an answer."""
 
     def __init__(self):
+        self.retry_after_s = 0  # the answers are 429 with it
         self.calls = []     # (method, path, headers, body), as they came
         self.effects = {}   # by key
         self.lock = threading.Lock()
@@ -39,7 +40,8 @@ class StandIn:
                     threading.Event().wait(stand_in.look_after_s)
                 with stand_in.lock:
                     stand_in.calls.append((self.command, self.path, dict(self.headers), body))
-                    answered = stand_in.answer(self, body)
+                    answered = stand_in.answer(self, body) if stand_in.retry_after_s == 0 else as_json(
+                        429, {"code": "SLOW_DOWN"}, **{"Retry-After": str(stand_in.retry_after_s)})
                 if answered is None:
                     self.close_connection = True
                     return
@@ -357,6 +359,23 @@ def without_tokens(s, rounds, least):
 
 MOODS = (("down", "answered 503 temporarily_unavailable"), ("html", "answered 200 with text/html, not with JSON"),
          ("huge", "above 65536 bytes"))
+
+
+@scenario(**OWN)
+def a_service_that_asks_to_wait_is_left_alone_and_the_order_ends_in_its_time(s):
+    """Would catch: attempts that are used up, or an order that waits beyond its time, since its service asks to wait for 20 minutes."""
+    street = Street(s)
+    street.shop.retry_after_s = 1200
+    street.start("shop")
+    s.load_workflow("points", [step("stock", "shop", undo=False, retry={"attempts": 2},
+                                    do={"method": "POST", "path": "/stock", "body": "${/payload}"})], complete_within="8s")
+    order = post(s, 1, "points")
+    s.wait(lambda: s.step_state(order, "stock") == "waiting", "the step waits")
+    told = s.cluster.tool("order", "explain", order.order_id).stdout
+    assert "the service asked to wait until" in told, told
+    s.client.wait_status(order, "compensated")
+    assert len(street.shop.calls) <= 3, street.shop.calls  # the tries of one attempt at most
+    assert s.rows("SELECT reason FROM order_process WHERE order_id = %s", order.order_id)[0]["reason"] == "order_expired"
 
 
 def pump_for(s, seconds):

@@ -154,7 +154,8 @@ static void failed_check(const struct mg_order_record *record, const struct sim_
                          const char *name)
 {
     if (record->order.steps[moved->step].state != MG_STEP_UNDO_FAILED || moved->to != MG_STEP_UNDO_FAILED ||
-        !sim_check_moved_for(moved, MG_REASON_UNRENDERABLE)) {
+        !(sim_check_moved_for(moved, MG_REASON_UNRENDERABLE) ||
+          sim_check_moved_for(moved, MG_REASON_LEARN_FAILED))) {
         return;
     }
     if (number_of(record->steps[moved->step].result) != NO_NUMBER) {

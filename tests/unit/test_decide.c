@@ -524,6 +524,78 @@ START_TEST(changed_request_under_the_same_key_stops_the_order)
 }
 END_TEST
 
+/* An answer with Retry-After. */
+static void asked(int step, enum mg_executed executed, int64_t retry_after_ms)
+{
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                              .step = step,
+                                              .attempt = order.steps[step].attempt,
+                                              .reply_kind = order.steps[step].kind,
+                                              .outcome = MG_OUTCOME_TRANSIENT,
+                                              .executed = executed,
+                                              .retry_after_ms = retry_after_ms}),
+                     MG_GO);
+}
+
+static const struct {
+    enum mg_executed executed;
+    enum mg_on_unknown on_unknown;
+    uint32_t cool_downs;
+} ASKED[] = {
+    {MG_EXECUTED_NO, MG_ON_UNKNOWN_RETRY, 0},
+    {MG_EXECUTED_MAYBE, MG_ON_UNKNOWN_RETRY, 0},
+    {MG_EXECUTED_MAYBE, MG_ON_UNKNOWN_VERIFY, 0},
+    {MG_EXECUTED_NO, MG_ON_UNKNOWN_RETRY, 1}, /* the cool-down is shorter */
+};
+
+/* Catches: attempts that are used up before the moment at which the service will answer. */
+START_TEST(a_step_waits_for_as_long_as_the_service_asks)
+{
+    const int64_t wait_ms = 20 * 60000;
+    plan.complete_within_ms = 2 * 3600000;
+    plan.steps[0].on_unknown = ASKED[_i].on_unknown;
+    plan.steps[0].retry.attempts = ASKED[_i].cool_downs > 0 ? 1 : 2;
+    plan.steps[0].retry.cool_downs = ASKED[_i].cool_downs;
+    submit();
+    asked(0, ASKED[_i].executed, wait_ms);
+    const struct mg_step *step = &order.steps[0];
+    ck_assert_int_eq(step->due_at_ms, context.now_ms + wait_ms);
+    ck_assert_int_eq(step->reason, MG_REASON_ASKED_TO_WAIT);
+    uint32_t attempt = step->attempt;
+    context.now_ms += wait_ms / 2;
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_DUE, .step = 0, .attempt = attempt}),
+                     MG_STALE_CAUSE); /* neither cut as the wait of a clock that was ahead */
+    ck_assert_int_eq(due(0), MG_GO);
+    ck_assert_int_eq(step->attempt, attempt + 1);
+}
+END_TEST
+
+/* Catches: a service that prolongs the time of an order. */
+START_TEST(an_order_ends_by_its_law_while_its_service_asks_to_wait)
+{
+    submit();
+    asked(0, MG_EXECUTED_NO, 30 * INT64_C(86400000));
+    ck_assert_int_le(order.wake_at_ms, order.complete_by_ms);
+    context.now_ms = order.complete_by_ms;
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_EXPIRED, .step = -1}), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+    ck_assert_int_eq(order.reason, MG_REASON_ORDER_EXPIRED);
+}
+END_TEST
+
+/* Catches: an undo that is given up before the moment at which the service takes it. */
+START_TEST(an_undo_waits_for_as_long_as_the_service_asks)
+{
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_PERMANENT);
+    asked(0, MG_EXECUTED_NO, 3600000);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_WAITING);
+    ck_assert_int_eq(order.steps[0].reason, MG_REASON_ASKED_TO_WAIT);
+    ck_assert_int_eq(order.steps[0].due_at_ms, context.now_ms + 3600000);
+}
+END_TEST
+
 START_TEST(retry_after_is_honoured_and_clamped)
 {
     ck_assert_int_ge(mg_backoff_ms(100, 1000, 0, 5000, 3), 5000);
@@ -590,6 +662,10 @@ int main(void)
     tcase_add_test(cases, command_decided_on_an_older_version_is_a_conflict);
     tcase_add_loop_test(cases, changed_payload_is_refused_while_a_step_may_have_executed, 0, 2);
     tcase_add_test(cases, changed_request_under_the_same_key_stops_the_order);
+    tcase_add_loop_test(cases, a_step_waits_for_as_long_as_the_service_asks, 0,
+                        sizeof(ASKED) / sizeof(ASKED[0]));
+    tcase_add_test(cases, an_order_ends_by_its_law_while_its_service_asks_to_wait);
+    tcase_add_test(cases, an_undo_waits_for_as_long_as_the_service_asks);
     tcase_add_test(cases, retry_after_is_honoured_and_clamped);
     tcase_add_test(cases, keys_are_derived_from_order_step_kind_and_generation);
     suite_add_tcase(suite, cases);

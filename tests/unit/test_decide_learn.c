@@ -197,7 +197,7 @@ START_TEST(learning_ends_with_the_undos_attempts)
     ck_assert_int_eq(due(0), MG_GO);
     reply(0, MG_OUTCOME_TRANSIENT);
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_FAILED);
-    ck_assert_int_eq(order.steps[0].reason, MG_REASON_UNRENDERABLE);
+    ck_assert_int_eq(order.steps[0].reason, MG_REASON_LEARN_FAILED);
 }
 END_TEST
 

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "io/http/curl.h"
 
-/* Longer than any Retry-After that a caller would follow, short enough never to overflow (30 days). */
-#define RETRY_AFTER_MAX_S (30 * 24 * 3600LL)
+/* Longer than the time of an order, short enough never to overflow (a year, as in a reply). */
+#define RETRY_AFTER_MAX_S (365 * 24 * 3600LL)
 
 /* Retry-After is a number of seconds or a date (RFC 9110 §10.2.3); a date in the past means now. */
 static int64_t retry_after_ms(CURL *easy)

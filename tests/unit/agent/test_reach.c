@@ -311,7 +311,7 @@ START_TEST(a_token_is_renewed_before_it_ends)
 }
 END_TEST
 
-/* A request with `left_ms` whose call 1 carries the token t1. */
+/* Delivers a request with `left_ms`; its call 1 carries the token t1. */
 static void call_with_token(const char *more, int64_t left_ms)
 {
     char members[600];
@@ -328,7 +328,7 @@ static bool fetches(int call)
     return strcmp(fakes.calls[call].url, "http://127.0.0.1:2/token") == 0;
 }
 
-/* Catches: a token that counts only a moment after its issue, whose first refusals end orders. */
+/* Catches: orders that end, since a token counts only a moment after its issue. */
 START_TEST(a_young_token_is_tried_again_after_a_pause)
 {
     call_with_token("", 60000);
