@@ -12,54 +12,50 @@
 #include "console/server.h"
 
 #define API       "/api/v1/"
-#define HOST_SIZE 256
 #define LOGIN_MAX 4096 /* bytes of a login, which has a token and comes from anybody */
-
-/* Extracts the name from a Host header, without the port. */
-static void host_name(const char *host, char ret_name[HOST_SIZE])
-{
-    size_t len = strlen(host);
-    const char *colon = strrchr(host, ':');
-    const char *bracket = strrchr(host, ']');
-    if (colon != NULL && (bracket == NULL || colon > bracket)) {
-        len = (size_t)(colon - host);
-    }
-    len = len < HOST_SIZE ? len : HOST_SIZE - 1;
-    memcpy(ret_name, host, len);
-    ret_name[len] = '\0';
-}
 
 static bool is_host_meant(const struct mg_console *console, const struct mg_http_exchange *request)
 {
-    char name[HOST_SIZE];
+    char name[MG_HOST_NAME_SIZE], allowed[MG_HOST_NAME_SIZE];
+    int port;
     const char *host = mg_http_exchange_header(request, "Host");
-    if (host == NULL) {
+    if (host == NULL || !mg_host_read(host, name, &port)) {
         return false;
     }
-    host_name(host, name);
     bool is_meant = mg_host_is_loopback(name);
-    for (int i = 0; i < console->options->hosts->count; i++) {
-        is_meant = is_meant || strcasecmp(console->options->hosts->items[i], name) == 0;
+    for (int i = 0; i < console->options->hosts->count && !is_meant; i++) {
+        is_meant =
+            mg_host_read(console->options->hosts->items[i], allowed, &port) && strcmp(allowed, name) == 0;
     }
     return is_meant;
 }
 
-/* Whether a request for a change comes from the console's own page, by the headers of the browser. A
- * client that is no browser may omit them: it holds no cookie that another site could misuse. */
-static bool is_from_here(const struct mg_http_exchange *request)
+/* Whether a request for a change comes from the console's own page, by the headers of the browser; others are
+ * refused. A client that is no browser may omit them: it holds no cookie that another site could misuse. No
+ * page can set Sec-Fetch-Site, so it counts alone: a proxy in between may have changed Host. */
+static bool check_from_here(struct mg_http_exchange *request)
 {
     const char *site = mg_http_exchange_header(request, "Sec-Fetch-Site");
     const char *origin = mg_http_exchange_header(request, "Origin");
     const char *host = mg_http_exchange_header(request, "Host");
     const char *type = mg_http_exchange_header(request, "Content-Type");
     if (type == NULL || strncmp(type, "application/json", strlen("application/json")) != 0) {
-        return false; /* a form of another site can send other types without a preflight */
+        /* a form of another site can send other types without a preflight */
+        mg_answer_error(request, 403, "expected the header Content-Type: application/json");
+    } else if (site != NULL && strcmp(site, "same-origin") != 0) {
+        mg_answer_error(request, 403,
+                        "not from a page of this console: the header Sec-Fetch-Site is %.40s, expected "
+                        "same-origin",
+                        site);
+    } else if (site == NULL && origin != NULL && !mg_host_is_of_origin(host, origin)) {
+        mg_answer_error(request, 403,
+                        "not from a page of this console: the header Origin is %.100s, and Host is %.100s; a "
+                        "proxy must pass on Host as the browser sends it",
+                        origin, host);
+    } else {
+        return true;
     }
-    if (site != NULL && strcmp(site, "same-origin") != 0) {
-        return false;
-    }
-    const char *name = origin != NULL ? strstr(origin, "://") : NULL;
-    return origin == NULL || (name != NULL && strcmp(name + strlen("://"), host) == 0);
+    return false;
 }
 
 /* ---- routes ---- */
@@ -122,8 +118,7 @@ static void api_post(struct mg_console *console, struct mg_http_exchange *reques
 {
     struct mg_visitor visitor;
     const char *csrf = mg_http_exchange_header(request, "X-Makegood-CSRF");
-    if (!is_from_here(request)) {
-        mg_answer_error(request, 403, "the request does not come from a page of this console");
+    if (!check_from_here(request)) {
         return;
     }
     mg_session_find(console->sessions, request, &visitor);

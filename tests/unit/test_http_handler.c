@@ -92,6 +92,10 @@ static void handle(void *arg, struct mg_http_exchange *request)
         char text[16];
         (void)snprintf(text, sizeof(text), "%u of q", mg_http_exchange_query_count(request, "q"));
         answer_text(request, 200, text);
+    } else if (strcmp(path, "/host") == 0) {
+        char text[64];
+        (void)snprintf(text, sizeof(text), "at %s", mg_http_exchange_header(request, "Host"));
+        answer_text(request, 200, text);
     } else if (strcmp(path, "/alive") == 0) {
         answer_alive(request);
     } else if (strcmp(path, "/stream") == 0) {
@@ -147,6 +151,62 @@ START_TEST(a_body_has_one_length)
         assert_answer(ask(text), "HTTP/1.1 400 ", ""); /* newer libmicrohttpd refuses some itself */
         ck_assert_ptr_null(strstr(question.answer, "GET /next")); /* no second answer */
     }
+}
+END_TEST
+
+/* Catches: an address that is another one behind a proxy or a client with one, which send it whole. */
+START_TEST(a_target_in_absolute_form_is_its_path)
+{
+    assert_answer(ask("GET http://127.0.0.1:9280/a%20b?q=1" CLOSE), "HTTP/1.1 200 ", "GET /a b q=1 ");
+    assert_answer(ask("GET HTTPS://Shop.example" CLOSE), "HTTP/1.1 200 ", "GET / q=none ");
+    assert_answer(ask("GET http://[::1]:80/host" CLOSE), "HTTP/1.1 200 ", "at [::1]:80"); /* not x of Host */
+    assert_answer(ask("GET /host" CLOSE), "HTTP/1.1 200 ", "at x");
+    assert_answer(ask("GET http://h/healthz" CLOSE), "HTTP/1.1 200 ", "\r\n\r\nok\n");
+    assert_answer(ask("GET http://me:pass@h/a" CLOSE), "HTTP/1.1 400 ", "neither a path nor an address");
+    assert_answer(ask("GET http:///a" CLOSE), "HTTP/1.1 400 ", "neither a path nor an address");
+}
+END_TEST
+
+static const struct {
+    const char *header, *status, *part;
+} forms[] = {
+    {"Content-Encoding: gzip", "HTTP/1.1 415 ", "Content-Encoding gzip: only bodies without a coding"},
+    {"Content-Encoding: br", "HTTP/1.1 415 ", "\r\nAccept-Encoding: identity\r\n"},
+    {"Content-Encoding: \"<x", "HTTP/1.1 415 ", "Content-Encoding : only"},
+    {"Content-Encoding: Identity", "HTTP/1.1 200 ", "POST /a "},
+    {"Content-Type: application/json; charset=utf-16", "HTTP/1.1 415 ", "charset utf-16: only utf-8"},
+    {"Content-Type: text/x; Charset=\"ISO-8859-1\"", "HTTP/1.1 415 ", "charset ISO-8859-1: only utf-8"},
+    {"Content-Type: application/json; charset=\"UTF-8\"", "HTTP/1.1 200 ", "POST /a "},
+    {"Content-Type: application/json", "HTTP/1.1 200 ", "POST /a "},
+};
+
+/* Catches: coded bytes that are read as JSON, with an error that does not name their coding. */
+START_TEST(a_body_of_another_form_is_refused_by_its_name)
+{
+    char text[512];
+    (void)snprintf(text, sizeof(text),
+                   "POST /a HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
+                   forms[_i].header);
+    assert_answer(ask(text), forms[_i].status, forms[_i].part);
+    (void)snprintf(text, sizeof(text), "GET /a HTTP/1.1\r\nHost: x\r\n%s\r\nConnection: close\r\n\r\n",
+                   forms[_i].header);
+    assert_answer(ask(text), "HTTP/1.1 200 ", "GET /a "); /* without a body its form is nothing */
+}
+END_TEST
+
+/* Catches: a request that gets no answer, since its end is never found. */
+START_TEST(a_transfer_coding_but_chunked_is_refused)
+{
+    static const char *const codings[] = {"gzip, chunked", "identity", "gzip", "x"};
+    for (size_t i = 0; i < sizeof(codings) / sizeof(codings[0]); i++) {
+        char text[256];
+        (void)snprintf(text, sizeof(text),
+                       "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: %s\r\n\r\n0\r\n\r\n", codings[i]);
+        assert_answer(ask(text), "HTTP/1.1 501 ", "only chunked is taken");
+    }
+    assert_answer(ask("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\nConnection: "
+                      "close\r\n\r\n2\r\nab\r\n0\r\n\r\n"),
+                  "HTTP/1.1 200 ", "body 2: ab");
 }
 END_TEST
 
@@ -511,6 +571,10 @@ int main(void)
     tcase_set_timeout(cases, 2.0 * GUARD_MS / 1000);
     tcase_add_test(cases, handler_reads_all_of_a_request);
     tcase_add_test(cases, a_body_has_one_length);
+    tcase_add_test(cases, a_target_in_absolute_form_is_its_path);
+    tcase_add_loop_test(cases, a_body_of_another_form_is_refused_by_its_name, 0,
+                        (int)(sizeof(forms) / sizeof(forms[0])));
+    tcase_add_test(cases, a_transfer_coding_but_chunked_is_refused);
     tcase_add_test(cases, an_escaped_nul_ends_no_text);
     tcase_add_test(cases, the_kernel_looks_after_a_silent_client);
     tcase_add_test(cases, head_has_headers_only);

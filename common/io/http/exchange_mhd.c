@@ -13,8 +13,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/host.h"
 #include "io/http/mhd.h"
 
+#define WORD_SIZE          33 /* of a client, quoted in a refusal */
+#define FAULT_SIZE         128
 #define STREAM_BLOCK_BYTES 8192 /* requested from a stream at once; fits into the connection's memory */
 
 struct mg_http_stream {
@@ -33,7 +36,8 @@ struct mg_http_exchange {
     LIST_ENTRY(mg_http_exchange) entry; /* in its daemon */
     struct mg_http_daemon *daemon;
     struct MHD_Connection *connection;
-    const char *method, *path; /* owned by libmicrohttpd, for the request's life */
+    const char *method, *path;         /* owned by libmicrohttpd, for the request's life */
+    char authority[MG_HOST_NAME_SIZE]; /* of a target in absolute form; "": none */
     struct mg_buf body;
     size_t received;               /* bytes of the body, the dropped ones too */
     size_t body_held, unsent_held; /* as they are counted in the server */
@@ -214,6 +218,82 @@ static bool is_length_ambiguous(struct MHD_Connection *connection)
     return lengths + codings > 1;
 }
 
+/* ---- the target and the form of a body ---- */
+
+/* The path of a target. In absolute form (RFC 9112, 3.2.2) it begins behind the authority, which counts in
+ * place of Host. NULL: it is no target of HTTP. */
+static const char *path_of(const char *target, char ret_authority[MG_HOST_NAME_SIZE])
+{
+    const bool is_tls = strncasecmp(target, "https://", strlen("https://")) == 0;
+    char name[MG_HOST_NAME_SIZE];
+    int port;
+    ret_authority[0] = '\0';
+    if (!is_tls && strncasecmp(target, "http://", strlen("http://")) != 0) {
+        return target;
+    }
+    const char *authority = strstr(target, "://") + strlen("://");
+    size_t len = strcspn(authority, "/");
+    if (len >= MG_HOST_NAME_SIZE) {
+        return NULL;
+    }
+    memcpy(ret_authority, authority, len);
+    ret_authority[len] = '\0';
+    return !mg_host_read(ret_authority, name, &port) ? NULL : authority[len] == '/' ? authority + len : "/";
+}
+
+/* The value of the parameter charset of a media type; its length is 0 if there is none. */
+static struct mg_slice charset_of(const char *type)
+{
+    const char *name = type ? strcasestr(type, "charset=") : NULL;
+    const char *value = name ? name + strlen("charset=") : "";
+    value += *value == '"';
+    return (struct mg_slice){value, strcspn(value, "\"; \t")};
+}
+
+static bool is_word(struct mg_slice text, const char *word)
+{
+    return text.len == strlen(word) && strncasecmp(text.data, word, text.len) == 0;
+}
+
+/* Copies a word of the client for a refusal, up to a character that JSON would escape. */
+static const char *word_quote(struct mg_slice word, char ret_text[WORD_SIZE])
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    size_t len = strspn(word.data, letters);
+    (void)snprintf(ret_text, WORD_SIZE, "%.*s", (int)(len < word.len ? len : word.len), word.data);
+    return ret_text;
+}
+
+/* Refuses a body of a form that nothing here reads: a transfer coding but chunked (RFC 9112, 6.1), a content
+ * coding, a charset but UTF-8 (RFC 9110, 15.5.16). 0: its form is good, or there is none. */
+static unsigned int form_fault(struct MHD_Connection *connection, char ret_text[FAULT_SIZE])
+{
+    char word[WORD_SIZE];
+    const char *transfer = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
+    const char *coding = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Encoding");
+    struct mg_slice charset =
+        charset_of(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Type"));
+    if (transfer && strcasecmp(transfer, "chunked") != 0) {
+        (void)snprintf(ret_text, FAULT_SIZE, "Transfer-Encoding %s: only chunked is taken",
+                       word_quote(mg_slice_of(transfer), word));
+        return MHD_HTTP_NOT_IMPLEMENTED;
+    }
+    if (!mg_http_has_body(connection)) {
+        return 0;
+    }
+    if (coding && coding[0] != '\0' && strcasecmp(coding, "identity") != 0) {
+        (void)snprintf(ret_text, FAULT_SIZE, "Content-Encoding %s: only bodies without a coding are taken",
+                       word_quote(mg_slice_of(coding), word));
+        return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
+    }
+    if (charset.len > 0 && !is_word(charset, "utf-8") && !is_word(charset, "utf8") &&
+        !is_word(charset, "us-ascii")) {
+        (void)snprintf(ret_text, FAULT_SIZE, "charset %s: only utf-8 is taken", word_quote(charset, word));
+        return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
+    }
+    return 0;
+}
+
 /* Keeps a piece of the body, or drops it above the limit. False: too much is dropped. */
 static bool body_take(struct mg_http_exchange *request, const char *bytes, size_t len)
 {
@@ -345,6 +425,38 @@ static enum MHD_Result body_begin(struct mg_http_exchange *request)
                                                   "no memory for the body");
 }
 
+/* Its head is whole. */
+static enum MHD_Result request_begin(struct mg_http_daemon *daemon, struct MHD_Connection *connection,
+                                     const char *target, const char *method,
+                                     struct mg_http_exchange **ret_request)
+{
+    const struct mg_http_server_options *options = &daemon->server->options;
+    char authority[MG_HOST_NAME_SIZE], text[FAULT_SIZE];
+    const char *path = path_of(target, authority);
+    if (is_length_ambiguous(connection)) {
+        return mg_http_refuse(daemon->server, connection, MHD_HTTP_BAD_REQUEST,
+                              "the length of the body is given more than once");
+    }
+    if (!path) {
+        return mg_http_refuse(daemon->server, connection, MHD_HTTP_BAD_REQUEST,
+                              "the target is neither a path nor an address of HTTP");
+    }
+    unsigned int fault = form_fault(connection, text);
+    if (fault != 0) {
+        return mg_http_refuse(daemon->server, connection, fault, text);
+    }
+    if (!options->handle || mg_http_is_probe(daemon->server, path)) {
+        return mg_http_probe_answer(daemon->server, connection, path, method);
+    }
+    struct mg_http_exchange *request = *ret_request = request_create(daemon, connection, path, method);
+    if (!request) {
+        return MHD_NO;
+    }
+    memcpy(request->authority, authority, sizeof(authority));
+    request->is_in_pieces = options->takes_pieces && options->takes_pieces(options->arg, method, path);
+    return request->is_in_pieces ? pieces_begin(request) : body_begin(request);
+}
+
 enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection, const char *path,
                                    const char *method, const char *version, const char *upload,
                                    size_t *upload_len, void **request_arg)
@@ -353,20 +465,9 @@ enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection,
     struct mg_http_daemon *daemon = arg;
     struct mg_http_exchange *request = *request_arg;
     if (!request) {
-        if (is_length_ambiguous(connection)) {
-            return mg_http_refuse(daemon->server, connection, MHD_HTTP_BAD_REQUEST,
-                                  "the length of the body is given more than once");
-        }
-        if (!daemon->server->options.handle || mg_http_is_probe(daemon->server, path)) {
-            return mg_http_probe_answer(daemon->server, connection, path, method);
-        }
-        const struct mg_http_server_options *options = &daemon->server->options;
-        *request_arg = request = request_create(daemon, connection, path, method);
-        if (!request) {
-            return MHD_NO;
-        }
-        request->is_in_pieces = options->takes_pieces && options->takes_pieces(options->arg, method, path);
-        return request->is_in_pieces ? pieces_begin(request) : body_begin(request);
+        enum MHD_Result result = request_begin(daemon, connection, path, method, &request);
+        *request_arg = request;
+        return result;
     }
     if (*upload_len > 0 && request->is_in_pieces) {
         struct mg_slice bytes = {upload, *upload_len};
@@ -398,6 +499,9 @@ const char *mg_http_exchange_query(const struct mg_http_exchange *request, const
 
 const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name)
 {
+    if (request->authority[0] != '\0' && strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0) {
+        return request->authority;
+    }
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 

@@ -35,6 +35,9 @@ static enum MHD_Result probe_send(struct MHD_Connection *connection, unsigned in
     if (result == MHD_YES && status == MHD_HTTP_METHOD_NOT_ALLOWED) {
         result = MHD_add_response_header(response, "Allow", "GET, HEAD");
     }
+    if (result == MHD_YES && status == MHD_HTTP_UNSUPPORTED_MEDIA_TYPE) {
+        result = MHD_add_response_header(response, "Accept-Encoding", "identity");
+    }
     if (result == MHD_YES) {
         result = MHD_add_response_header(response, "Cache-Control", "no-store");
     }

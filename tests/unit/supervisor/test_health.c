@@ -75,11 +75,11 @@ static const struct {
     {"it is gone: the next one", "bb", false, 1, "ooo", "c"},
     {"behind the last one comes the first", "d", false, 1, "ooo", "a"},
     {"a well agent is not named: it would seem to have probed", "d", false, 1, "coo", "b"},
-    {"who is closed has only not heard yet", "d", true, MG_SUPERVISOR_FORGET_MS - 1, "ccO", "d"},
+    {"a closed agent has only not heard yet", "d", true, MG_SUPERVISOR_FORGET_MS - 1, "ccO", "d"},
     {"or never will", "d", true, MG_SUPERVISOR_FORGET_MS, "ccO", NULL},
     {"of nobody nothing is known", "d", true, MG_SUPERVISOR_FORGET_MS - 1, "", "d"},
     {"in the end nor is it known of the service", "d", true, MG_SUPERVISOR_FORGET_MS, "", NULL},
-    {"nor of who is not ready", "a", true, 1, "OOC", "a"},
+    {"nor of one that is not ready", "a", true, 1, "OOC", "a"},
 
     {"a turn ends after a probe that failed", "a", true, MG_SUPERVISOR_TURN_MS, "ooo", "b"},
     {"not before", "a", true, MG_SUPERVISOR_TURN_MS - 1, "ooo", "a"},
@@ -125,7 +125,7 @@ static const struct {
     bool is_known;
 } TAKEOVERS[] = {
     {"of nobody nothing is known", "", "", NULL, false},
-    {"nor of who is not ready", "OCH", "b", NULL, false},
+    {"nor of one that is not ready", "OCH", "b", NULL, false},
     {"that all are well is no news to them, and not all may have been heard", "cc", "", NULL, false},
     {"who is open may obey, and half of them say nothing of the others", "oc", "", NULL, false},
     {"most cannot call it", "ooc", "", "a", true},
