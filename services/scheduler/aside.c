@@ -26,6 +26,8 @@
 #define MG_ASIDE_PASSING_TRIES  10
 #define MG_ASIDE_LASTING_FOR_MS 5000
 #define MG_ASIDE_LASTING_TRIES  4
+/* So many others with the same passing fault, such as one long transaction that locks them all. */
+#define MG_ASIDE_CROWD 8
 /* Supervisors ask again within this time: an order without causes is then of no interest. */
 #define MG_ASIDE_FORGET_MS (3 * 60 * 1000)
 /* Orders that wait at once: more are left to the broker for a while. */
@@ -71,6 +73,7 @@ static struct mg_aside_order *order_add(struct mg_scheduler *scheduler, const ch
     order->scheduler = scheduler;
     snprintf(order->order_id, sizeof(order->order_id), "%s", order_id);
     order->since_boot_ms = mg_clock_boot_ms();
+    order->stored_before = scheduler->aside.stored_others;
     TAILQ_INSERT_TAIL(&scheduler->aside.orders, order, entry);
     mg_metric_set(scheduler->series.orders_aside, ++scheduler->aside.order_count);
     return order;
@@ -200,10 +203,11 @@ void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold, enum mg_refus
     }
 }
 
-void mg_aside_stored(struct mg_scheduler *scheduler, const char *order_id)
+void mg_aside_stored(struct mg_scheduler *scheduler, const char *order_id, bool is_written)
 {
     struct mg_aside_order *order = order_find(scheduler, order_id);
     if (order == NULL) {
+        scheduler->aside.stored_others += is_written ? 1 : 0;
         return;
     }
     mg_log(MG_LOG_INFO, "the database takes an order's rows again", MG_LOG_TEXT("order_id", order_id));
@@ -361,6 +365,23 @@ void mg_aside_finish(struct mg_scheduler *scheduler)
 
 /* ---- the end of patience ---- */
 
+/* Orders that wait together without one that is written since, and a crowd behind one lock, have a fault of
+ * all: none is judged. */
+static bool is_of_all(const struct mg_aside_order *order)
+{
+    const struct mg_asides *aside = &order->scheduler->aside;
+    const struct mg_aside_order *other;
+    int others = 0, alike = 0;
+    TAILQ_FOREACH(other, &aside->orders, entry)
+    {
+        bool is_refused = other != order && other->tries > 0;
+        others += is_refused ? 1 : 0;
+        alike += is_refused && strcmp(other->text, order->text) == 0 ? 1 : 0;
+    }
+    return (others > 0 && aside->stored_others == order->stored_before) ||
+           (order->refusal == MG_REFUSAL_PASSING && alike >= MG_ASIDE_CROWD);
+}
+
 static bool is_over(const struct mg_aside_order *order)
 {
     bool is_passing = order->refusal == MG_REFUSAL_PASSING;
@@ -417,7 +438,7 @@ static void on_looked_up(void *arg, const char *by, const char *reason, const st
         order_end(order, by, reason);
     } else if (err != NULL && order->is_listed) { /* unknown: later, or another scheduler */
         order_leave(order);
-    } else if (err == NULL && order->works.first != NULL && is_over(order)) {
+    } else if (err == NULL && order->works.first != NULL && is_over(order) && !is_of_all(order)) {
         const struct mg_aside row = {
             .order_id = order->order_id, .by = scheduler->options->instance, .reason = order->text};
         order->is_asking = true;

@@ -24,6 +24,7 @@ struct mg_aside_order {
     struct mg_work_list works; /* may be empty: the count of tries goes on with the next cause */
     int64_t since_boot_ms, retry_boot_ms;
     uint32_t tries;
+    uint64_t stored_before; /* stored_others when it came */
     enum mg_refusal refusal;
     char text[MG_REFUSAL_TEXT_SIZE]; /* the database's, of the last try */
     bool is_trying;                  /* its works are in the batch in hand */
@@ -33,6 +34,7 @@ struct mg_aside_order {
 
 struct mg_asides {
     TAILQ_HEAD(, mg_aside_order) orders;
+    uint64_t stored_others; /* orders written while some waited: the proof that a fault is not of all */
     int order_count, work_count, held[MG_LANE_COUNT];
     size_t bytes;
     struct mg_buf account;
@@ -42,8 +44,8 @@ struct mg_asides {
 
 /* A fold was refused; its works wait here from now on. */
 void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold, enum mg_refusal refusal, const char *text);
-/* The fold is stored: its order waits no longer. */
-void mg_aside_stored(struct mg_scheduler *scheduler, const char *order_id);
+/* The fold is stored: its order waits no longer. `is_written`: rows were. */
+void mg_aside_stored(struct mg_scheduler *scheduler, const char *order_id, bool is_written);
 /* Takes items of waiting orders out of a batch that was read. */
 void mg_aside_join(struct mg_batch *batch);
 /* The works of orders whose pause is over; 0: none, or it is another batch's turn. */

@@ -308,7 +308,7 @@ static void fold_stored(struct mg_scheduler *scheduler, struct mg_fold *fold)
         mg_cache_put(&scheduler->cache, fold->record, mg_clock_boot_ms());
     }
     if (scheduler->aside.order_count > 0) {
-        mg_aside_stored(scheduler, fold->order_id);
+        mg_aside_stored(scheduler, fold->order_id, fold->write != NULL);
     }
     sends_prune(fold);
     mg_fold_count(fold);

@@ -180,6 +180,24 @@ START_TEST(a_locked_table_is_no_orders_fault)
 }
 END_TEST
 
+/* Would catch: orders that count as locked, because another scheduler holds their rows and waits for the same
+ * locked table. */
+START_TEST(locked_rows_beside_a_locked_table_are_no_orders_fault)
+{
+    orders_write(0);
+    rig_admin(&rig, "BEGIN; SELECT FROM order_process WHERE order_id <> 'o-0' FOR UPDATE;"
+                    " LOCK TABLE order_event IN SHARE MODE");
+    orders_write(1);
+    ck_assert_msg(rig.err.class != MG_OK, "%d", (int)writes[BAD].result);
+    for (int i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(writes[i].result, MG_WRITE_UNTRIED);
+    }
+    rig_admin(&rig, "ROLLBACK");
+    orders_write(1);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+}
+END_TEST
+
 /* ---- reading ---- */
 
 static void all_load(struct mg_load loads[COUNT + 1])
@@ -271,6 +289,7 @@ int main(void)
     tcase_add_test(test, a_witness_has_changes_too);
     tcase_add_loop_test(test, others_are_written_past_locked_orders, 0, 3);
     tcase_add_test(test, a_locked_table_is_no_orders_fault);
+    tcase_add_test(test, locked_rows_beside_a_locked_table_are_no_orders_fault);
     tcase_add_test(test, an_order_that_cannot_be_read_stands_alone);
     tcase_add_test(test, an_order_with_broken_statuses_stands_alone);
     tcase_add_test(test, no_order_is_judged_while_nothing_can_be_read);

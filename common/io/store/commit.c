@@ -15,7 +15,8 @@
  * repetition never uses another session than the first try: after a failover that lost commits, the same
  * version may have other content.
  *
- * Locked rows are found by a query that skips them, so that one wait for a lock finds them all. From then on
+ * If the store works for others, locked rows are found by a query that skips them, so that one wait for a
+ * lock finds them all. From then on
  * the commit waits for no lock longer than a moment, and likewise for no statement after one that ran into
  * its limit. The rest is untried when its time is over.
  *
@@ -342,6 +343,20 @@ static void ask(struct commit_job *job, const struct mg_sql *sql, mg_pg_fn *fn)
     mg_store_send_one(job->base.store, sql, &params, fn, job);
 }
 
+/* If a whole table is locked, the rows that other waiting writers have locked are no orders' fault. */
+static void on_lock_witness(void *arg, const struct mg_pg_answer *reply)
+{
+    struct commit_job *job = arg;
+    struct mg_err err;
+    if (reply->fault == MG_PG_LOST) {
+        answer(job, mg_store_error(reply, "write orders", &err));
+    } else if (mg_store_witness_holds(reply)) {
+        ask(job, &FIND_LOCKED, on_locks);
+    } else {
+        split(job);
+    }
+}
+
 static void on_stalled_ended(void *arg, const struct mg_pg_answer *reply)
 {
     struct commit_job *job = arg;
@@ -357,7 +372,7 @@ static void on_stalled_ended(void *arg, const struct mg_pg_answer *reply)
         ended++;
     }
     if (ended == 0 || !retry_later(job)) {
-        ask(job, &FIND_LOCKED, on_locks);
+        mg_store_witness_send(job->base.store, on_lock_witness, job);
     }
 }
 

@@ -173,7 +173,12 @@ static void write_apply(struct mg_order_write *write)
         write->refusal = MG_REFUSAL_LASTING;
         return;
     }
-    if (fake_store.refused != NULL && strcmp(write->record->order_id, fake_store.refused) == 0) {
+    const char *refused[] = {fake_store.refused, fake_store.refused_too};
+    bool is_refused = false;
+    for (int i = 0; i < 2; i++) {
+        is_refused = is_refused || (refused[i] != NULL && strcmp(write->record->order_id, refused[i]) == 0);
+    }
+    if (is_refused) {
         write->result = MG_WRITE_REFUSED;
         write->refusal = fake_store.refusal;
         snprintf(write->text, sizeof(write->text), "as the test wants (XX001)");

@@ -36,6 +36,7 @@ struct fake_store {
     const char *damaged;     /* an order that cannot be read; NULL: none */
     enum mg_refusal refusal; /* of both */
     bool is_refusing;        /* all orders are refused: commits and loads fail */
+    const char *refused_too; /* another order like `refused`; NULL: none */
     const char *aside;       /* the order that is set aside; NULL: none */
     struct mg_service_row service;     /* the row of one service; no name: there is none */
     bool is_owed_lost;                 /* owed statuses cannot be read */

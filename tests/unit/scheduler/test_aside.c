@@ -253,6 +253,26 @@ START_TEST(a_lasting_refusal_is_tried_again_before_its_order_is_set_aside)
 }
 END_TEST
 
+/* Would catch: orders that are judged one by one by a fault which the witness does not share, while no other
+ * order is written. */
+START_TEST(several_refused_orders_are_judged_only_if_another_is_written)
+{
+    two_orders_run();
+    fake_store.refused = "o1";
+    fake_store.refused_too = "o2";
+    fake_store.refusal = MG_REFUSAL_LASTING;
+    reply("o1");
+    reply("o2");
+    pass(30000);
+    ck_assert_int_eq(aside_count(), 2);
+    ck_assert_int_eq(fake_broker.rejected, 0);
+    stage_submit("o3", false);
+    pass(12000);
+    ck_assert_int_eq(stage_order("o3"), MG_ORDER_PROCESSING);
+    ck_assert_int_eq(fake_broker.rejected, 2);
+}
+END_TEST
+
 /* Would catch: later causes that overtake the one that waits; commands that pile up; an operator that waits
  * for an answer in vain. */
 START_TEST(later_causes_join_the_waiting_order)
@@ -317,6 +337,7 @@ int main(void)
     tcase_add_test(aside, no_attempt_is_overdue_by_the_time_in_which_the_database_took_nothing);
     tcase_add_test(aside, a_command_that_was_decided_before_gives_its_statuses_again);
     tcase_add_test(aside, a_lasting_refusal_is_tried_again_before_its_order_is_set_aside);
+    tcase_add_test(aside, several_refused_orders_are_judged_only_if_another_is_written);
     tcase_add_test(aside, later_causes_join_the_waiting_order);
     tcase_add_test(aside, few_causes_of_a_waiting_order_are_kept);
     suite_add_tcase(suite, aside);
