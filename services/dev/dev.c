@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "doors.h"
 #include "io/amqp/topology.h"
 #include "io/pg/dsn.h"
@@ -375,7 +376,8 @@ static void ready_print(const struct mg_dev *dev)
     view.workflow = dev->workflows != NULL ? mg_workflows_example(dev->workflows, &payload) : NULL;
     view.payload = mg_buf_slice(&payload);
     mg_doors_describe(&view, &text);
-    mg_dev_print("%s", text.data != NULL ? text.data : "ready\n");
+    mg_print_lines(stdout, text.failed ? mg_slice_of("ready\n") : mg_buf_slice(&text));
+    (void)fflush(stdout);
     mg_buf_finish(&payload);
     mg_buf_finish(&text);
 }
@@ -409,6 +411,9 @@ static enum mg_class start(struct mg_dev *dev, struct mg_err *err)
     if (class == MG_OK) {
         dev->logs_look = mg_timer_create(dev->loop, on_logs_look, dev);
         class = dev->logs_look != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
+    }
+    if (class == MG_OK) {
+        class = mg_dev_take_services(dev, topology_apply, err);
     }
     if (class == MG_OK && dev->servers.has_rabbit) {
         class = mg_dev_check_rabbit(dev, topology_apply, err);
@@ -449,6 +454,7 @@ static void end(struct mg_dev *dev)
 
 static void dev_finish(struct mg_dev *dev)
 {
+    mg_dev_leave_services(dev);
     mg_parts_destroy(dev->parts);
     mg_timer_destroy(dev->patience);
     mg_timer_destroy(dev->logs_look);

@@ -5,7 +5,7 @@
  *   dev.c         the order of start and end; wait.c: events and blocking work
  *   programs.c    Makegood's own processes
  *   doors.c       tokens, and the lines that show the way in
- *   services.c    --service: names, files
+ *   services.c    --service: names, files; added.c: services that are added while all runs
  *   workflows.c   a folder of workflows, loaded and loaded again
  *   numbering.c   the version of a changed definition
  *   servers.c     private servers: postgres.c, rabbit.c

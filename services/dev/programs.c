@@ -69,7 +69,7 @@ static enum mg_class part_begin(struct mg_part *part, struct mg_err *err)
                         : mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
 }
 
-static enum mg_class agent_start(struct mg_dev *dev, const struct mg_dev_service *service, struct mg_err *err)
+enum mg_class mg_dev_start_agent(struct mg_dev *dev, const struct mg_dev_service *service, struct mg_err *err)
 {
     char name[MG_NAME_MAX + 8];
     (void)snprintf(name, sizeof(name), "agent-%s", service->name);
@@ -88,7 +88,7 @@ enum mg_class mg_dev_start_programs(struct mg_dev *dev, struct mg_err *err)
         class = part_begin(service_make(dev, "supervisor", "makegood-supervisor", true), err);
     }
     for (int i = 0; i < dev->services.count && class == MG_OK; i++) {
-        class = agent_start(dev, &dev->services.items[i], err);
+        class = mg_dev_start_agent(dev, &dev->services.items[i], err);
     }
     if (class == MG_OK) {
         class = part_begin(gateway_make(dev), err);

@@ -21,6 +21,7 @@ struct mg_dev {
     const char *dsn, *workflows_folder; /* the folder is NULL if there is none */
     struct mg_store *store;
     struct mg_workflows *workflows;
+    struct mg_added *added; /* added.c */
     struct mg_timer *patience, *logs_look, *rabbit_look;
     struct mg_health rabbit_health;
     enum mg_class (*rabbit_check)(struct mg_dev *dev, struct mg_err *err);
@@ -77,5 +78,15 @@ enum mg_class mg_dev_check_rabbit(struct mg_dev *dev, mg_dev_work_fn *check, str
 
 /* Starts scheduler, supervisor, agents, gateway and console. */
 enum mg_class mg_dev_start_programs(struct mg_dev *dev, struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_dev_start_agent(struct mg_dev *dev, const struct mg_dev_service *service,
+                                 struct mg_err *err) MG_MUSTCHECK;
+
+/* ---- added.c ---- */
+
+/* From now on a new file in the state folder's folder of services is a service: its queues are declared by
+ * `declare`, and it gets an agent. */
+enum mg_class mg_dev_take_services(struct mg_dev *dev, mg_dev_work_fn *declare,
+                                   struct mg_err *err) MG_MUSTCHECK;
+void mg_dev_leave_services(struct mg_dev *dev); /* behind the last job */
 
 #endif

@@ -10,7 +10,6 @@
 #include "wire/service.h"
 
 #define FILE_MAX_BYTES ((size_t)64 * 1024) /* as an agent reads it */
-#define FOLDER         "services"
 
 /* A service of one's own as the sample has it: some quick tries, and room for many calls. */
 static void file_text(const char *name, const char *url, struct mg_buf *ret_text)
@@ -30,11 +29,11 @@ static void file_text(const char *name, const char *url, struct mg_buf *ret_text
 static enum mg_class file_make(const char *word, size_t name_len, const struct mg_state *state,
                                char ret_path[PATH_MAX], struct mg_err *err)
 {
-    char name[MG_NAME_MAX + 1], below[sizeof(FOLDER) + MG_NAME_MAX + 8];
+    char name[MG_NAME_MAX + 1], below[sizeof(MG_DEV_SERVICES_FOLDER) + MG_NAME_MAX + 8];
     struct mg_buf text;
     (void)snprintf(name, sizeof(name), "%.*s", (int)name_len, word);
-    (void)snprintf(below, sizeof(below), FOLDER "/%s.json", name);
-    enum mg_class class = mg_state_folder(state, FOLDER, false, err);
+    (void)snprintf(below, sizeof(below), MG_DEV_SERVICES_FOLDER "/%s.json", name);
+    enum mg_class class = mg_state_folder(state, MG_DEV_SERVICES_FOLDER, false, err);
     if (class != MG_OK) {
         return class;
     }
@@ -49,23 +48,27 @@ static enum mg_class file_make(const char *word, size_t name_len, const struct m
     return class;
 }
 
-static enum mg_class file_read(const char *word, struct mg_dev_service *service, struct mg_err *err)
+enum mg_class mg_dev_service_read(const char *path, struct mg_dev_service *ret_service, struct mg_err *err)
 {
-    struct mg_mistake_printer printer = {.path = service->file, .skips_first = true};
+    struct mg_mistake_printer printer = {.path = ret_service->file, .skips_first = true};
     const struct mg_mistakes mistakes = {.add = mg_mistake_print, .arg = &printer};
     struct mg_service *parsed = NULL;
     struct mg_buf text;
+    if (path != ret_service->file && snprintf(ret_service->file, sizeof(ret_service->file), "%s", path) >=
+                                         (int)sizeof(ret_service->file)) {
+        return mg_err_set(err, MG_BAD_INPUT, "%.80s…: the path is too long", path);
+    }
     mg_buf_init(&text, FILE_MAX_BYTES);
-    enum mg_class class = mg_file_text(service->file, &text, err);
+    enum mg_class class = mg_file_text(ret_service->file, &text, err);
     if (class == MG_OK) {
         class = mg_service_parse(mg_buf_slice(&text), &mistakes, &parsed, err);
     }
     mg_buf_finish(&text);
     if (class == MG_OK) {
-        (void)snprintf(service->name, sizeof(service->name), "%s", parsed->name);
+        (void)snprintf(ret_service->name, sizeof(ret_service->name), "%s", parsed->name);
     }
     mg_service_destroy(parsed);
-    return class == MG_OK ? MG_OK : mg_err_prefix(err, "--service %s", word);
+    return class;
 }
 
 static enum mg_class service_read(const char *word, const struct mg_state *state,
@@ -73,10 +76,9 @@ static enum mg_class service_read(const char *word, const struct mg_state *state
 {
     const char *equals = strchr(word, '=');
     size_t name_len = equals != NULL ? (size_t)(equals - word) : 0;
+    const char *path = equals == NULL ? word : service->file;
     if (equals == NULL) {
-        if (snprintf(service->file, sizeof(service->file), "%s", word) >= (int)sizeof(service->file)) {
-            return mg_err_set(err, MG_BAD_INPUT, "--service %.80s…: the path is too long", word);
-        }
+        service->file[0] = '\0';
     } else if (!mg_name_is_valid(word, name_len)) {
         return mg_err_set(err, MG_BAD_INPUT,
                           "--service %.80s: before = stands a name: a letter a-z, then a-z, 0-9, _ and -, at "
@@ -88,7 +90,8 @@ static enum mg_class service_read(const char *word, const struct mg_state *state
             return class;
         }
     }
-    return file_read(word, service, err);
+    return mg_dev_service_read(path, service, err) == MG_OK ? MG_OK
+                                                            : mg_err_prefix(err, "--service %s", word);
 }
 
 enum mg_class mg_dev_services_read(const struct mg_list *words, const struct mg_state *state,

@@ -8,6 +8,9 @@
 #include "core/key.h"
 #include "state.h"
 
+#define MG_DEV_SERVICES_FOLDER                                                                               \
+    "services" /* of the state folder: files of NAME=URL, and of services that are added later */
+
 struct mg_dev_service {
     char name[MG_NAME_MAX + 1];
     char file[PATH_MAX]; /* its service file */
@@ -19,6 +22,9 @@ struct mg_dev_services {
     int count;
 };
 
+/* Reads a service file. Its mistakes are printed. MG_BAD_INPUT: the text has the first one. */
+enum mg_class mg_dev_service_read(const char *path, struct mg_dev_service *ret_service,
+                                  struct mg_err *err) MG_MUSTCHECK;
 /* Reads NAME=URL, for which it writes a file into the state folder, or the path of a service file. The
  * mistakes of a file are printed. MG_BAD_INPUT: the text names the first word that is wrong. */
 enum mg_class mg_dev_services_read(const struct mg_list *words, const struct mg_state *state,

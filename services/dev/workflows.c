@@ -103,7 +103,8 @@ static void services_warn(const struct mg_workflows *workflows, const struct fil
         if (!is_served(workflows, service)) {
             report(
                 workflows,
-                "%s: step %s waits, since no agent here serves %s; give --service %s=URL at the next start",
+                "%s: step %s waits, since no agent here serves %s; add a service file to the folder services of the state folder, or give "
+                "--service %s=URL at the next start",
                 file->name, workflow->steps[i].name, service, service);
         }
     }
@@ -425,6 +426,11 @@ void mg_workflows_destroy(struct mg_workflows *workflows)
     mg_workflow_destroy(workflows->fresh);
     mg_buf_finish(&workflows->numbered);
     free(workflows);
+}
+
+void mg_workflows_set_service_count(struct mg_workflows *workflows, int count)
+{
+    workflows->options.service_count = count;
 }
 
 bool mg_workflows_are_settled(const struct mg_workflows *workflows)

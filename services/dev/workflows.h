@@ -26,6 +26,8 @@ struct mg_workflows;
 struct mg_workflows *mg_workflows_create(const struct mg_workflows_options *options);
 /* Before the store, or after it. Accepts NULL. */
 void mg_workflows_destroy(struct mg_workflows *workflows);
+void mg_workflows_set_service_count(struct mg_workflows *workflows,
+                                    int count); /* `services` has more of them now */
 /* Nothing of the folder waits to be loaded. */
 bool mg_workflows_are_settled(const struct mg_workflows *workflows);
 

@@ -198,6 +198,7 @@ def one_command_runs_and_reloads_own_workflows_over_given_servers(s):
     that takes one away or floods the output, a child that stays dead, a second dev over the first, a process or port left behind."""
     service, dev = begin(s, env={**s.cluster.env, **s.cluster.tool_env})
     dev.start()
+    assert f"\nready\n  gateway  http://127.0.0.1:{dev.gateway}\n" in dev.output, dev.output
     assert "starting" not in dev.output, "it started servers of its own beside the given ones"
     assert "hello.json: workflow hello, version 1\n" in dev.output and '"payload": {"name":"…"}' in dev.output, dev.output
     assert dev.order("first")["output"] == {"text": "Hello, Ada"}
@@ -224,6 +225,19 @@ def one_command_runs_and_reloads_own_workflows_over_given_servers(s):
     dev.wait_line("twice.json: workflow more is in more.json, too; keep it in one file")
     replace(file, definition("hello", greeting="changed"))
     dev.wait_line("hello.json: workflow hello, version 2 (", 2)
+
+    late = Service()
+    replace(s.scratch / "workflows" / "late.json", definition("late").replace('"letters"', '"late"'))
+    dev.wait_line("late.json: step greet waits, since no agent here serves late; add a service file to the folder services")
+    folder = s.scratch / "state" / "services"
+    replace(folder / "late.json", '{"service": "late", "url": 5}')
+    dev.wait_line("late.json: line 1, column 28: /url: a number; a string is expected")
+    replace(folder / "late.json", json.dumps({"service": "late", "url": late.url}))
+    dev.wait_line("late.json: an agent serves late from now on")
+    assert dev.order("late", workflow="late")["state"] == "processed"
+    replace(folder / "again.json", json.dumps({"service": "late", "url": late.url}))
+    dev.wait_line("again.json: an agent serves late already")
+    late.close()
 
     scheduler = next(pid for pid, command in dev.pids().items() if "makegood-scheduler" in command)
     os.kill(scheduler, signal.SIGKILL)

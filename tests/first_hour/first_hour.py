@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -81,6 +82,10 @@ def type_page(scratch, build):
     shop = typist.stay(service, lambda _log: connects(9080), "the service listens", START_S)
     makegood = typist.stay(dev, lambda log: READY in log.read_text(encoding="utf-8"), "all is ready", BUILD_S)
     answers = [typist.run(command) for command in rest]
+    printed = re.findall(r"^  (curl .*)$", pathlib.Path(makegood.log_path).read_text(encoding="utf-8"), re.MULTILINE)
+    sample = json_values("".join(subprocess.run(["bash", "-c", line], cwd=clone, capture_output=True, text=True, check=True).stdout
+                                 for line in printed))[-1]
+    assert sample["state"] == "processed", f"the shop does not take the order that is printed: {printed}, {sample}"
     good, dear = json_values(answers[-1])
     assert good["state"] == "processed" and good["output"] == {"charge": "good.charge.do"}, good
     assert dear["state"] == "compensated" and dear["cause"]["step"] == "charge" and dear["cause"]["status"] == 422, dear
