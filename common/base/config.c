@@ -404,6 +404,11 @@ static enum mg_class take_argument(struct mg_config *config, char *const *argv, 
                           : found.option->value_name ? found.option->value_name
                                                      : "VALUE");
     }
+    bool may_be_empty = found.option->default_value || found.option->type == MG_OPTION_FLAG;
+    if (value[0] == '\0' && !may_be_empty) { /* often a variable that is not set: no filter, all orders */
+        return mg_err_set(err, MG_BAD_INPUT, "%s is empty; leave it out, or give a value (%s)", origin,
+                          found.option->value_name ? found.option->value_name : "VALUE");
+    }
     return take(config, &found, value, err);
 }
 

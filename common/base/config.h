@@ -7,7 +7,8 @@
  * after a blank starts a comment. An option marked secret is never printed. Its value may also be read from a
  * file, without that file's last line feed: `--amqp-url-file F` / MAKEGOOD_AMQP_URL_FILE / `amqp-url-file =
  * F`. The command line is readable for every user of the machine, so a secret with a password is refused
- * there. An empty environment variable counts as not set.
+ * there. An empty environment variable counts as not set. On the command line, an option without a default
+ * has a value that is not empty.
  */
 #ifndef MG_BASE_CONFIG_H
 #define MG_BASE_CONFIG_H

@@ -111,6 +111,7 @@ static int number_read(const char **at)
 
 /* va_list as a member: a function gets its address. */
 struct arguments {
+    size_t text_max;
     va_list list;
 };
 
@@ -143,10 +144,13 @@ static struct directive directive_read(const char **at, struct arguments *args)
     return read;
 }
 
-static void text_print(FILE *out, const struct directive *directive, const char *text)
+static void text_print(FILE *out, const struct directive *directive, struct arguments *args)
 {
+    const char *text = va_arg(args->list, const char *);
     size_t len = directive->precision >= 0 ? strnlen(text, (size_t)directive->precision) : strlen(text);
-    padded_print(out, directive, (struct mg_slice){text, len});
+    size_t shown = mg_utf8_cut((struct mg_slice){text, len}, args->text_max);
+    padded_print(out, directive, (struct mg_slice){text, shown});
+    (void)fputs(shown < len ? "…" : "", out);
 }
 
 static void directive_print(FILE *out, const struct directive *directive, struct arguments *args)
@@ -157,7 +161,7 @@ static void directive_print(FILE *out, const struct directive *directive, struct
         (void)fputc('%', out);
         return;
     case 's':
-        text_print(out, directive, va_arg(args->list, const char *));
+        text_print(out, directive, args);
         return;
     case 'c':
         (void)snprintf(number, sizeof(number), "%c", va_arg(args->list, int));
@@ -184,11 +188,11 @@ static void directive_print(FILE *out, const struct directive *directive, struct
     padded_print(out, directive, mg_slice_of(number));
 }
 
-void mg_print_args(FILE *out, const char *format, va_list args)
+void mg_print_brief(FILE *out, size_t text_max, const char *format, va_list args)
 {
     _Static_assert(sizeof(long) == sizeof(long long) && sizeof(size_t) == sizeof(long long),
                    "a length says how wide an argument is");
-    struct arguments own;
+    struct arguments own = {.text_max = text_max};
     va_copy(own.list, args);
     while (*format != '\0') {
         size_t len = strcspn(format, "%");
@@ -201,6 +205,11 @@ void mg_print_args(FILE *out, const char *format, va_list args)
         }
     }
     va_end(own.list);
+}
+
+void mg_print_args(FILE *out, const char *format, va_list args)
+{
+    mg_print_brief(out, SIZE_MAX, format, args);
 }
 
 void mg_print(FILE *out, const char *format, ...)

@@ -215,11 +215,14 @@ int mg_json_char_next(const char **at, const char *end, char ret_utf8[4])
 
 bool mg_json_string_is(struct mg_slice quoted, struct mg_slice text)
 {
-    const char *at = quoted.data + 1, *end = quoted.data + quoted.len - 1;
     size_t done = 0;
     char utf8[4];
     int n;
 
+    if (quoted.len < 2 || quoted.data[0] != '"') {
+        return false;
+    }
+    const char *at = quoted.data + 1, *end = quoted.data + quoted.len - 1;
     if (memchr(at, '\\', (size_t)(end - at)) == NULL) {
         return mg_slice_equal((struct mg_slice){at, (size_t)(end - at)}, text);
     }

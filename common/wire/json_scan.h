@@ -33,7 +33,7 @@ bool mg_json_walk_next(struct mg_json_walk *walk, struct mg_slice *ret_name, str
 /* One character of a string's inside, escapes resolved, as UTF-8. Returns its bytes (1 to 4); 0 at the end.
  */
 int mg_json_char_next(const char **at, const char *end, char ret_utf8[4]);
-/* True if the quoted string, escapes resolved, is exactly `text`. */
+/* True if the value is a string that, escapes resolved, is exactly `text`. */
 bool mg_json_string_is(struct mg_slice quoted, struct mg_slice text);
 
 /* RFC 6901 syntax: "" or "/…", and "~" only before "0" or "1". */

@@ -162,6 +162,27 @@ static void steps_check(struct reading *reading, struct mg_slice steps, const ch
     }
 }
 
+/* The values of an object or an array are texts. */
+static void texts_check(const struct reading *reading, struct mg_slice values, const char *pointer)
+{
+    struct mg_json_walk walk;
+    struct mg_slice name, value;
+    char place[MG_JSON_POINTER_SIZE], number[16];
+    mg_json_walk_begin(&walk, values);
+    for (int i = 0; mg_json_walk_next(&walk, &name, &value); i++) {
+        enum mg_json_type type = mg_json_type_of(mg_json_trim(value));
+        if (type != MG_JSON_STRING) {
+            (void)snprintf(number, sizeof(number), "%d", i);
+            mg_json_pointer_join(pointer,
+                                 name.data != NULL ? (struct mg_slice){name.data + 1, name.len - 2}
+                                                   : mg_slice_of(number),
+                                 place);
+            mg_json_fault(reading->faults, MG_BAD_INPUT, place, "%s; a text is expected",
+                          mg_json_type_name(type));
+        }
+    }
+}
+
 static void requests_check(struct reading *reading, struct mg_slice requests, const char *pointer)
 {
     struct mg_json_walk walk;
@@ -211,6 +232,14 @@ static void expect_read(struct reading *reading, const struct mg_json_object *pa
     if (one->steps.data != NULL) {
         mg_json_pointer_join(pointer, mg_slice_of("steps"), place);
         steps_check(reading, one->steps, place);
+    }
+    if (one->calls.data != NULL) {
+        mg_json_pointer_join(pointer, mg_slice_of("calls"), place);
+        texts_check(reading, one->calls, place);
+    }
+    if (one->labels.data != NULL) {
+        mg_json_pointer_join(pointer, mg_slice_of("labels"), place);
+        texts_check(reading, one->labels, place);
     }
     if (one->requests.data != NULL) {
         mg_json_pointer_join(pointer, mg_slice_of("requests"), place);

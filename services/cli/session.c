@@ -49,10 +49,14 @@ bool mg_cli_wait(struct mg_cli *cli, const bool *done, int64_t timeout_ms)
     return *done;
 }
 
+/* A word of the command line may have megabytes, and is repeated in errors; the longest texts of our own are
+ * paths and errors. */
+#define TEXT_MAX 1000
+
 static void MG_PRINTF(1, 0) line_print(const char *format, va_list args)
 {
     mg_print(stderr, "makegood: ");
-    mg_print_args(stderr, format, args);
+    mg_print_brief(stderr, TEXT_MAX, format, args);
     mg_print(stderr, "\n");
 }
 

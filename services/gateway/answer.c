@@ -9,6 +9,7 @@
 #include "base/json_write.h"
 #include "gateway/call.h"
 
+#define DETAIL_SIZE     (MG_ERR_TEXT_MAX + 256)
 #define HEADERS_MAX     12
 #define PROBLEM_MAX     (16u * 1024)
 #define TYPE_OF_PROBLEM "application/problem+json"
@@ -140,18 +141,20 @@ struct mg_http_stream *mg_call_stream(struct mg_call *call, struct mg_slice begi
 void mg_problem_write(struct mg_buf *out, unsigned int status, const char *text)
 {
     struct mg_json_writer json = mg_json_spaced(out);
+    char plain[DETAIL_SIZE]; /* it may repeat an argument, and clients print it */
+    mg_text_copy_plain(mg_slice_of(text), plain, sizeof(plain));
     mg_json_object_begin(&json);
     mg_json_member_word(&json, "type", "about:blank");
     mg_json_member_word(&json, "title", mg_http_title(status));
     mg_json_member_int(&json, "status", (int64_t)status);
-    mg_json_member_string(&json, "detail", text);
+    mg_json_member_string(&json, "detail", plain);
     mg_json_object_end(&json);
     mg_buf_append_text(out, "\n");
 }
 
 void mg_call_refuse(struct mg_call *call, unsigned int status, const char *format, ...)
 {
-    char text[MG_ERR_TEXT_MAX + 256];
+    char text[DETAIL_SIZE];
     struct mg_http_header headers[HEADERS_MAX];
     struct mg_buf body;
     va_list args;

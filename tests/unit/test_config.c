@@ -350,6 +350,8 @@ static const struct {
     {{"-batch"}, "unknown option \"--batch\"; the nearest known one is \"--batch\""},
     {{"--batch"}, "option --batch needs a value (N)"},
     {{"--amqp-url-file"}, "option --amqp-url-file needs a value (FILE)"},
+    {{"--service", ""}, "option --service is empty; leave it out, or give a value (FILE)"},
+    {{"--service="}, "option --service is empty; leave it out, or give a value (FILE)"},
     {{"--config"}, "option --config needs a value: the path of a file"},
     {{"--check-config=1"}, "option --check-config takes no value"},
     {{"--batch=0"}, "option --batch: \"0\" is not a whole number from 1 to 1000"},

@@ -70,6 +70,25 @@ START_TEST(numbers_are_printfs)
 }
 END_TEST
 
+static void MG_PRINTF(2, 3) brief(FILE *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    mg_print_brief(out, 4, format, args);
+    va_end(args);
+}
+
+/* Catches: a word of the command line of megabytes, repeated whole in the line that refuses it. */
+START_TEST(a_long_text_is_cut_between_characters)
+{
+    size_t size;
+    FILE *out = open_memstream(&printed, &size);
+    brief(out, "%s %s: a format of any length\n", "abcüx", "abcd");
+    ck_assert_int_eq(fclose(out), 0);
+    ck_assert_str_eq(printed, "abc… abcd: a format of any length\n");
+}
+END_TEST
+
 START_TEST(lines_stay_where_they_are_wanted)
 {
     size_t size;
@@ -88,6 +107,7 @@ int main(void)
     tcase_add_test(tests, a_text_steers_no_terminal);
     tcase_add_test(tests, columns_are_those_of_a_terminal);
     tcase_add_test(tests, numbers_are_printfs);
+    tcase_add_test(tests, a_long_text_is_cut_between_characters);
     tcase_add_test(tests, lines_stay_where_they_are_wanted);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
