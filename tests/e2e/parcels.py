@@ -82,6 +82,18 @@ def work_as_any_other(parcels, client):
     assert agent.terminate() == 0
 
 
+def consume_again(parcels, client):
+    """`client` has the name shop, and its queue. Both queues are deleted and made anew."""
+    s, agent = parcels.s, parcels.start()
+    assert client.wait(client.submit("parcel", {"parcel": "book"}), DEADLINE_S)["status"] == "processed"
+    for queue, words in (("agent.parcels.requests", ("--service", "parcels")), ("client.shop.statuses", ("--client", "shop"))):
+        s.client.channel.queue_delete(queue)
+        s.cluster.tool("broker", "apply", *words)
+        s.wait(lambda queue=queue: s.client.consumers(queue) == 1, f"{queue} has its consumer again")
+    assert client.wait(client.submit("parcel", {"parcel": "vase"}), DEADLINE_S)["status"] == "processed"
+    assert "cancelled a consumer" in agent.tail(200), agent.tail(200)
+
+
 def follow_pause_and_limit(parcels):
     s = parcels.s
     parcels.start()

@@ -210,3 +210,17 @@ def a_named_client_has_an_exchange_and_a_queue_of_its_own(s):
         s.cluster.tool("broker", "apply", "--client", "shop")
         assert program.status("wait", "early")[1]["status"] == "processed"
         assert s.rows("SELECT client FROM orders WHERE order_id = 'early'")[0]["client"] == "shop"
+
+
+@scenario(services=("inventory",))
+def a_consumer_of_the_c_library_that_the_broker_cancels_comes_back(s):
+    """Would catch: a client that consumes nothing after its queue was made anew."""
+    s.load_workflow("one", [step("reserve", "inventory")])
+    s.cluster.tool("broker", "apply", "--client", "shop")
+    with Program(s, Installed(s), s.url, "shop") as program:
+        for order in ("first", "second"):
+            assert program.ask("submit", 20000, order, "one", "normal", "{}")[0] == 0
+            assert program.status("wait", order)[1]["status"] == "processed"
+            s.client.channel.queue_delete("client.shop.statuses")
+            s.cluster.tool("broker", "apply", "--client", "shop")
+            s.wait(lambda: s.client.consumers("client.shop.statuses") == 1, "the client consumes again")

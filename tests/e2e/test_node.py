@@ -37,6 +37,16 @@ def an_agent_by_the_node_library_ends_without_loss(s):
     parcels.end_without_loss(parcels_of(s, node_library.install()))
 
 
+@scenario(services=("payment",))
+def a_consumer_of_the_node_library_that_the_broker_cancels_comes_back(s):
+    """Would catch: an agent, and a client with a queue of its own, that consume nothing after their queue was made anew."""
+    folder = node_library.install()
+    s.cluster.tool("broker", "apply", "--client", "shop")
+    with node_library.client(folder, s, s.url, "shop") as client:
+        parcels.consume_again(parcels_of(s, folder), client)
+        assert "has cancelled the consumer" in client.log.read_text(encoding="utf-8")
+
+
 @scenario(services=("payment",), schedulers=0, supervisors=0, agents=0)
 def an_agent_by_the_node_library_keeps_the_protocol(s):
     """Would catch: a rule of the protocol that the library breaks."""

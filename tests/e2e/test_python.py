@@ -39,14 +39,6 @@ def an_agent_by_the_python_library_ends_without_loss(s):
 @scenario(services=("payment",))
 def a_consumer_of_the_python_library_that_the_broker_cancels_comes_back(s):
     """Would catch: an agent, and a client with a queue of its own, that consume nothing after their queue was made anew."""
-    parcel = parcels.Parcels(s, AGENT)
     s.cluster.tool("broker", "apply", "--client", "shop")
     with import_library().Client(s.url, client="shop") as client:
-        agent = parcel.start()
-        assert client.wait(client.submit("parcel", {"parcel": "book"}), DEADLINE_S)["status"] == "processed"
-        for queue, words in (("agent.parcels.requests", ("--service", "parcels")), ("client.shop.statuses", ("--client", "shop"))):
-            s.client.channel.queue_delete(queue)
-            s.cluster.tool("broker", "apply", *words)
-            s.wait(lambda queue=queue: s.client.consumers(queue) == 1, f"{queue} has its consumer again")
-        assert client.wait(client.submit("parcel", {"parcel": "vase"}), DEADLINE_S)["status"] == "processed"
-        assert "the broker cancelled a consumer" in agent.tail(200), agent.tail(200)
+        parcels.consume_again(parcels.Parcels(s, AGENT), client)
