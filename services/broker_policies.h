@@ -1,20 +1,8 @@
-/*
- * The broker's policies, read and set by RabbitMQ's management API: AMQP has no method for them. The account
- * is that of the AMQP URL; it needs the tag `management` to read them, `policymaker` to set one. All of it
- * blocks, at most MG_BROKER_API_TIMEOUT_MS for each of four answers: for the tool, and for a process before
- * its loop runs.
- */
+/* The broker's policies, read and set by RabbitMQ's management API (broker_api.h). All of it blocks. */
 #ifndef MG_BROKER_POLICIES_H
 #define MG_BROKER_POLICIES_H
 
-#include "io/amqp/address.h"
-
-#define MG_BROKER_API_TIMEOUT_MS 5000
-
-bool mg_broker_has_api(const struct mg_broker_address *address);
-
-/* MG_BAD_INPUT: the URL of the API cannot be used. Makes no connection. */
-enum mg_class mg_broker_api_check(const struct mg_broker_address *address, struct mg_err *err) MG_MUSTCHECK;
+#include "broker_api.h"
 
 /* Reports each policy that loses or changes messages of Makegood's queues. MG_PERMANENT: there are some, and
  * `err` has the first. MG_TRANSIENT: they could not be read. RabbitMQ shows a change after up to 10 s. */

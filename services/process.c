@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/print.h"
+#include "broker_bindings.h"
 #include "broker_options.h"
 #include "broker_policies.h"
 #include "io/http/server.h"
@@ -326,6 +327,7 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
     if (process->own_metrics == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "no memory");
     }
+    mg_broker_bindings_log(&shared->options.broker);
     enum mg_class class = mg_broker_policies_admit(&shared->options.broker, err);
     if (class == MG_OK) {
         class = spans_open(process, err);

@@ -148,7 +148,7 @@ static void policy_judge(const struct mg_policy_lists *lists, struct mg_slice po
     }
 }
 
-static enum mg_class list_check(struct mg_slice list, const char *name, struct mg_err *err)
+enum mg_class mg_policy_list_check(struct mg_slice list, const char *name, struct mg_err *err)
 {
     enum mg_class class = mg_json_check(list, &LISTS, err);
     if (class == MG_OK && mg_json_type_of(mg_json_trim(list)) != MG_JSON_ARRAY) {
@@ -163,14 +163,14 @@ static enum mg_class list_check(struct mg_slice list, const char *name, struct m
 
 static enum mg_class lists_check(const struct mg_policy_lists *lists, struct mg_err *err)
 {
-    enum mg_class class = list_check(lists->queues, "queues", err);
+    enum mg_class class = mg_policy_list_check(lists->queues, "queues", err);
     if (class == MG_OK) {
-        class = list_check(lists->exchanges, "exchanges", err);
+        class = mg_policy_list_check(lists->exchanges, "exchanges", err);
     }
     if (class == MG_OK) {
-        class = list_check(lists->policies, "policies", err);
+        class = mg_policy_list_check(lists->policies, "policies", err);
     }
-    return class == MG_OK ? list_check(lists->operator_policies, "operator policies", err) : class;
+    return class == MG_OK ? mg_policy_list_check(lists->operator_policies, "operator policies", err) : class;
 }
 
 enum mg_class mg_policies_judge(const struct mg_policy_lists *lists, const struct mg_policy_judge *judge,
@@ -192,7 +192,7 @@ enum mg_class mg_policy_write(struct mg_slice policies, struct mg_buf *ret_body,
 {
     struct mg_json_walk walk;
     struct mg_slice none, policy, definition = mg_slice_of(MG_POLICY_DEFINITION);
-    enum mg_class class = list_check(policies, "policies", err);
+    enum mg_class class = mg_policy_list_check(policies, "policies", err);
     if (class != MG_OK) {
         return class;
     }

@@ -43,6 +43,9 @@ struct mg_policy_judge {
 enum mg_class mg_policies_judge(const struct mg_policy_lists *lists, const struct mg_policy_judge *judge,
                                 struct mg_err *err) MG_MUSTCHECK;
 
+/* MG_TRANSIENT: the API's list of `name` is no JSON array. */
+enum mg_class mg_policy_list_check(struct mg_slice list, const char *name, struct mg_err *err) MG_MUSTCHECK;
+
 /* Appends the body that sets Makegood's policy. An existing one in the list keeps its definition.
  * MG_TRANSIENT: the list is no JSON array, or no memory. */
 enum mg_class mg_policy_write(struct mg_slice policies, struct mg_buf *ret_body,

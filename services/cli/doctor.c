@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/print.h"
+#include "broker_bindings.h"
 #include "broker_policies.h"
 #include "io/amqp/topology.h"
 #include "operator/service_state.h"
@@ -403,7 +404,7 @@ static void broker_check(struct doctor *doctor)
         mg_topology_check(&doctor->cli->options.broker, &topology, line_drop, NULL, &is_compared, &err);
     finding(doctor, class == MG_OK, "broker",
             class != MG_OK ? err.text
-            : is_compared  ? "exchanges, queues and bindings are as they should be"
+            : is_compared  ? "exchanges and queues are as they should be"
                            : "no exchange or queue that this user may look at is missing; it may not compare "
                              "their arguments");
 }
@@ -411,6 +412,27 @@ static void broker_check(struct doctor *doctor)
 static void policy_found(void *arg, const char *line)
 {
     finding(arg, false, "policy", line);
+}
+
+static void binding_found(void *arg, const char *line)
+{
+    finding(arg, false, "binding", line);
+}
+
+static void bindings_check(struct doctor *doctor)
+{
+    struct mg_err err;
+    const struct mg_broker_address *broker = &doctor->cli->options.broker;
+    if (!mg_broker_has_api(broker)) {
+        finding(doctor, true, "binding",
+                "not read without --amqp-api; makegood broker apply makes a lost one anew");
+        return;
+    }
+    enum mg_class class = mg_broker_bindings_check(broker, binding_found, doctor, &err);
+    if (class != MG_PERMANENT) { /* else each has been reported */
+        finding(doctor, class == MG_OK, "binding",
+                class == MG_OK ? "each exchange is bound as it should be" : err.text);
+    }
 }
 
 static void policies_check(struct doctor *doctor)
@@ -451,6 +473,7 @@ static enum mg_exit_code verb_doctor(struct mg_cli *cli)
         finding(&doctor, false, "database", why);
     }
     broker_check(&doctor);
+    bindings_check(&doctor);
     policies_check(&doctor);
     mg_table_free(&tables.agents);
     mg_service_needs_free(&tables.needs);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/print.h"
+#include "broker_bindings.h"
 #include "broker_policies.h"
 #include "core/key.h"
 #include "io/amqp/topology.h"
@@ -54,35 +55,79 @@ static void names_find(struct mg_cli *cli, struct mg_service_list *list, struct 
     }
 }
 
+static void line_add(void *arg, const char *line)
+{
+    mg_buf_printf(arg, "%s\n", line);
+}
+
+/* AMQP binds anew without a word about what was there. On a new broker nothing was. */
+static void bindings_read(struct mg_cli *cli, struct mg_buf *ret_missing)
+{
+    struct mg_err err;
+    if (mg_broker_has_api(&cli->options.broker) &&
+        mg_broker_bindings_check(&cli->options.broker, line_add, ret_missing, &err) == MG_TRANSIENT) {
+        mg_cli_note("the bindings that are there are not known: %s", err.text);
+    }
+}
+
+/* `missing` before, less those that are still missing. */
+static void bindings_print(struct mg_cli *cli, const struct mg_buf *missing, const struct mg_buf *still)
+{
+    const char *at = missing->data;
+    while (at != NULL && *at != '\0') {
+        char line[MG_ERR_TEXT_MAX];
+        size_t len = strcspn(at, "\n");
+        (void)snprintf(line, sizeof(line), "%.*s", (int)len, at);
+        bool is_still = still->data != NULL && strstr(still->data, line) != NULL;
+        (void)snprintf(line, sizeof(line), "%.*s%s", (int)(is_still ? len : strcspn(at, ":")), at,
+                       is_still ? "" : ": made");
+        mg_cli_print_line(cli, line);
+        at += len + 1;
+    }
+}
+
 static enum mg_exit_code verb_broker_apply(struct mg_cli *cli)
 {
     struct mg_err err;
     struct mg_topology_names names;
     struct mg_service_list list = {.count = 0};
     struct mg_service_needs needs = {.kept = {0}};
+    struct mg_buf missing, still; /* a line for each binding */
+    mg_buf_init(&missing, MG_POLICY_LISTS_MAX_BYTES);
+    mg_buf_init(&still, MG_POLICY_LISTS_MAX_BYTES);
     enum mg_class class = names_read(cli, &names, &err);
     if (class == MG_OK) {
         names_find(cli, &list, &needs, &names);
+        bindings_read(cli, &missing);
         class = mg_topology_apply(&cli->options.broker, &names, mg_cli_print_line, cli, &err);
+        bindings_read(cli, &still);
+        bindings_print(cli, &missing, &still);
     }
     if (class == MG_OK && mg_broker_has_api(&cli->options.broker)) {
         class = mg_broker_policy_apply(&cli->options.broker, mg_cli_print_line, cli, &err);
     }
+    mg_buf_finish(&missing);
+    mg_buf_finish(&still);
     mg_service_needs_free(&needs);
     return class == MG_OK ? MG_EXIT_DONE : mg_cli_fail_err(&err);
 }
 
-static enum mg_exit_code policies_check(struct mg_cli *cli)
+static enum mg_exit_code api_check(struct mg_cli *cli)
 {
     struct mg_err err;
     if (!mg_broker_has_api(&cli->options.broker)) {
-        mg_cli_note("policies are not read without --amqp-api; this keeps those of others off: %s",
-                    MG_BROKER_POLICY_COMMAND);
+        mg_cli_note(
+            "bindings and policies are not read without --amqp-api; this keeps those of others off: %s",
+            MG_BROKER_POLICY_COMMAND);
         return MG_EXIT_DONE;
     }
-    return mg_broker_policies_check(&cli->options.broker, mg_cli_print_line, cli, &err) == MG_OK
-               ? MG_EXIT_DONE
-               : mg_cli_fail_err(&err);
+    enum mg_class class = mg_broker_bindings_check(&cli->options.broker, mg_cli_print_line, cli, &err);
+    enum mg_exit_code code = class == MG_OK ? MG_EXIT_DONE : mg_cli_fail_err(&err);
+    if (class != MG_TRANSIENT &&
+        mg_broker_policies_check(&cli->options.broker, mg_cli_print_line, cli, &err) != MG_OK) {
+        code = mg_cli_fail_err(&err);
+    }
+    return code;
 }
 
 static enum mg_exit_code verb_broker_check(struct mg_cli *cli)
@@ -107,7 +152,7 @@ static enum mg_exit_code verb_broker_check(struct mg_cli *cli)
     /* A policy may be why a queue is missing. A connection that was refused is enough to be told. */
     bool is_asked = class == MG_PERMANENT && mg_broker_has_api(&cli->options.broker);
     if (class == MG_OK || is_asked) {
-        enum mg_exit_code of_policies = policies_check(cli);
+        enum mg_exit_code of_policies = api_check(cli);
         code = code == MG_EXIT_DONE ? of_policies : code;
     }
     return code;

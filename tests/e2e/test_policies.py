@@ -164,3 +164,38 @@ def a_letter_that_died_of_a_policy_names_the_check(s):
     s.cluster.tool("dead", "requeue", "--all", "--reason", "test")
     scheduler.start()
     s.wait_state(order, "processed")
+
+
+@scenario(own_servers=True)
+def a_lost_binding_is_named_and_made_anew_on_servers_of_its_own_(s):
+    """Would catch: a binding of the topology that is lost, while broker check and doctor are content."""
+    api = s.servers.rabbit.open_api()
+    s.cluster.tool("broker", "apply", "--client", "shop", "--amqp-api", api)
+    wait_good(s, api)
+    services = [word for name in s.cluster.services for word in ("--service", name)]
+    channel = s.new_client().channel
+    ours = [(row["source_name"], row["destination_name"], row["destination_kind"], row["routing_key"])
+            for row in json.loads(s.servers.rabbit.ctl("list_bindings", "--formatter", "json"))
+            if row["source_name"].startswith("makegood.") and not row["destination_name"].startswith("amq.")]
+    assert len(ours) == 22, ours  # 8 of fixed exchanges, 4 of each of three services, 2 of the client
+    for source, destination, kind, key in ours:
+        if kind == "queue":
+            channel.queue_unbind(destination, source, key)
+        else:
+            channel.exchange_unbind(destination, source, key)
+    lines = [f"binding of exchange {source} to {destination}: missing" for source, destination, _, _ in ours]
+    out, doctor = check(s, api), s.cluster.tool("doctor", "--amqp-api", api, check=False).stdout
+    assert out.returncode == 1 and all(line + "; run: makegood broker apply" in out.stdout for line in lines), out.stdout
+    assert all(f"WRONG binding      {line}" in doctor for line in lines), doctor
+    s.cluster.schedulers[0].terminate()
+    started = s.cluster.make("scheduler", "scheduler-bound", "--amqp-api", api).start()
+    s.others.append(started)
+    started.wait_ready()
+    assert "a binding of the broker is missing" in started.tail(100), started.tail(100)
+    out = s.cluster.tool("broker", "apply", "--client", "shop", "--amqp-api", api).stdout
+    assert "binding of exchange makegood.replies.carrier to scheduler.replies: missing; run: makegood broker apply --service carrier" in out, out
+    assert "binding of exchange makegood.intake.shop to orders.intake: made" in out, out
+    out = s.cluster.tool("broker", "apply", "--client", "shop", "--amqp-api", api, *services).stdout
+    assert "binding of exchange makegood.replies.carrier to scheduler.replies: made" in out and "missing" not in out, out
+    wait_good(s, api)
+    s.wait_state(s.client.submit(), "processed")

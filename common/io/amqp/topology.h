@@ -111,6 +111,16 @@ enum mg_queue_kind mg_topology_kind(struct mg_slice queue);
 /* The delivery limit with which apply makes a queue; -1: it is none of Makegood's. */
 int64_t mg_topology_delivery_limit(struct mg_slice queue);
 
+/* A binding of the topology. */
+struct mg_topology_binding {
+    char source[MG_QUEUE_NAME_SIZE], destination[MG_QUEUE_NAME_SIZE], key[MG_QUEUE_NAME_SIZE];
+    bool is_to_exchange;
+};
+/* The binding with this number, from 0 on, that an exchange or a queue of the name needs; false: no more. A
+ * binding of two of ours belongs to one of them. */
+bool mg_topology_binding_of(struct mg_slice name, bool is_exchange, int index,
+                            struct mg_topology_binding *ret_binding);
+
 /* The services and clients of a run, besides the queues that always exist. A service has
  * agent.<service>.requests[.high], with the exchanges for its replies and its operator settings. A client has
  * client.<client>.statuses, in case it may not make its own queue, with the exchange for its orders. With
