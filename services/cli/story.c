@@ -281,15 +281,18 @@ static void reason_print(FILE *out, const struct mg_table *steps, int row, bool 
     const char *error = mg_table_cell(steps, row, "error_text");
     const char *message = mg_table_cell(steps, row, "error_message");
     const char *code = mg_table_cell(steps, row, "error_code");
-    const char *label = strcmp(code, MG_ERROR_CODE_NOT_DONE_YET) == 0 ? "last answer: "
-                        : strcmp(code, MG_ERROR_CODE_UNREADABLE) == 0 ? "its result cannot be read: "
-                                                                      : "last failure: ";
+    const char *unreadable = mg_table_cell(steps, row, "unreadable");
+    const char *label = strcmp(code, MG_ERROR_CODE_NOT_DONE_YET) == 0 ? "last answer: " : "last failure: ";
     if (why[0] != '\0') {
         mg_print(out, "%s%s%s", is_first ? "" : ", ", mg_steps_is_refused(steps, row) ? "refused: " : "",
                  why);
         is_first = false;
     }
-    if (error[0] != '\0' && strcmp(error, why) != 0) {
+    if (unreadable[0] != '\0' && mg_table_cell(steps, row, "result")[0] == '\0') {
+        mg_print(out, "%sits result cannot be read: %s", is_first ? "" : ", ", unreadable);
+        is_first = false;
+    }
+    if (error[0] != '\0' && strcmp(error, why) != 0 && strcmp(code, MG_ERROR_CODE_UNREADABLE) != 0) {
         mg_print(out, "%s%s%s%s%s", is_first ? "" : ", ", label, error, message[0] != '\0' ? ": " : "",
                  message);
     }

@@ -276,9 +276,10 @@ static void whys_write(struct mg_buf *out, const struct mg_table *steps, const c
 static void unreadable_write(struct mg_buf *out, const struct mg_table *steps)
 {
     for (int row = 0; row < steps->row_count; row++) {
-        if (is_word(mg_table_cell(steps, row, "error_code"), MG_ERROR_CODE_UNREADABLE)) {
+        const char *unreadable = mg_table_cell(steps, row, "unreadable");
+        if (unreadable[0] != '\0' && mg_table_cell(steps, row, "result")[0] == '\0') {
             mg_buf_printf(out, "; step %s has a result that cannot be read: %s",
-                          mg_table_cell(steps, row, "step"), mg_table_cell(steps, row, "error_text"));
+                          mg_table_cell(steps, row, "step"), unreadable);
         }
     }
 }

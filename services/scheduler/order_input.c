@@ -20,8 +20,8 @@ static void note_fault(struct mg_order_input *input, int step, struct mg_slice w
 
 bool mg_order_input_is_unreadable(const struct mg_step_record *record)
 {
-    return record->error_code.data != NULL && record->result.data == NULL &&
-           mg_slice_is(record->error_code, MG_ERROR_CODE_UNREADABLE);
+    bool is_of_earlier = mg_slice_is(record->error_code, MG_ERROR_CODE_UNREADABLE); /* before schema 34 */
+    return record->result.data == NULL && (record->unreadable.data != NULL || is_of_earlier);
 }
 
 void mg_order_input_make(const struct mg_workflow *workflow, const struct mg_order_record *record, int step,
@@ -42,7 +42,8 @@ void mg_order_input_make(const struct mg_workflow *workflow, const struct mg_ord
         ret_input->input.skipped |= is_skipped ? UINT64_C(1) << i : 0;
         ret_input->results[i] = is_skipped ? (struct mg_slice){NULL, 0} : record->steps[i].result;
         if (!is_skipped && mg_order_input_is_unreadable(&record->steps[i])) {
-            note_fault(ret_input, i, record->steps[i].error_text);
+            const struct mg_step_record *of = &record->steps[i];
+            note_fault(ret_input, i, of->unreadable.data != NULL ? of->unreadable : of->error_text);
         }
     }
 }

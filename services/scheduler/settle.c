@@ -177,6 +177,9 @@ static void record_update(struct mg_batch *batch, const struct mg_reply *reply, 
     if (has_result(fold, step, reply) && fault[0] == '\0' && !of->has_no_result) {
         result_put(fold, step, reply->result);
     }
+    if (reply->outcome == MG_OUTCOME_DONE && reply->kind != MG_KIND_UNDO) {
+        record->unreadable = fault[0] != '\0' ? mg_slice_of(fault) : (struct mg_slice){NULL, 0};
+    }
     if (fault[0] != '\0') {
         mg_step_error_set(record, mg_slice_of(MG_ERROR_CODE_UNREADABLE), mg_slice_of(fault));
     } else if (reply->outcome == MG_OUTCOME_ACCEPTED && is_not_done_yet(reply)) {

@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 33 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 34 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -105,6 +105,8 @@ struct mg_step_record {
     struct mg_slice result; /* JSON text of a done step */
     /* The result for its undo, from an earlier answer, if the last one lacks a part. Absent: `result`. */
     struct mg_slice undo_result;
+    struct mg_slice
+        unreadable;   /* why a good answer's body gave no result; absent: it gave one, or none came */
     bool was_skipped; /* before its undo was planned, although it may have happened */
     bool has_do_digest, has_undo_digest;
     uint8_t do_digest[MG_SHA256_SIZE],

@@ -94,9 +94,9 @@ function stepsShow(data) {
     {name: "failures", number: true, cell: (row) => number(row.failure_count)},
     {name: "reason", cell: (row) => [row.why ?? (row.reason === "none" ? "" : words(row.reason)),
       row.due_at && !FOR_GATE.includes(row.reason) && [" until ", when(row.due_at)]]},
-    {name: "last failure", cell: (row) => row.why !== null && row.why === row.error_text ? "" : [row.error_code && h("code", {}, row.error_code), " ", row.error_text ?? "", row.error_message ? `: ${row.error_message}` : "",
+    {name: "last failure", cell: (row) => (row.why !== null && row.why === row.error_text) || row.error_code === "result_unreadable" ? "" : [row.error_code && h("code", {}, row.error_code), " ", row.error_text ?? "", row.error_message ? `: ${row.error_message}` : "",
       row.error_body && h("details", {}, h("summary", {}, "answer"), bytes(`answer to ${row.step}`, row.error_body))]},
-    {name: "result", cell: (row) => (row.result === null ? "" : h("details", {}, h("summary", {}, "show"), bytes(`result of ${row.step}`, row.result)))},
+    {name: "result", cell: (row) => (row.result === null ? row.unreadable && `cannot be read: ${row.unreadable}` : h("details", {}, h("summary", {}, "show"), bytes(`result of ${row.step}`, row.result)))},
   ], data.steps, {empty: "No step has started.", key: (row) => row.step}));
 }
 

@@ -190,6 +190,39 @@ START_TEST(an_undo_that_lacks_its_result_names_what_is_missing)
 }
 END_TEST
 
+#define WITH_OUTPUT                                                                                             \
+    "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","           \
+    "\"complete_within\":\"10s\",\"do\":{\"method\":\"POST\",\"path\":\"/r\"},\"undo\":{\"method\":\"DELETE\"," \
+    "\"path\":\"/r/${/do_key}\",\"retry\":{\"attempts\":2,\"backoff\":\"1ms\",\"max_backoff\":\"1ms\"}}},"      \
+    "{\"step\":\"charge\",\"service\":\"payment\",\"after\":[\"reserve\"],\"complete_within\":\"10s\","         \
+    "\"retry\":{\"attempts\":1},\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"}]}"
+
+/* Catches: the reason of an unreadable result, which a later failure of the step's undo replaces. */
+START_TEST(a_failed_undo_leaves_the_reason_of_an_unreadable_result)
+{
+    fake_store.definition = WITH_OUTPUT;
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 1,
+                                      .kind = "do",
+                                      .outcome = "done",
+                                      .executed = "yes",
+                                      .result = "null,\"truncated\":true",
+                                      .is_over = true});
+    stage_settle();
+    const struct mg_step_record *record = &fake_store_record("o1")->steps[0];
+    ck_assert(record->unreadable.len > 0);
+    ck_assert(mg_slice_is(record->error_code, "result_unreadable"));
+    reply("charge", 1, "do", "permanent");
+    reply("reserve", 2, "undo", "transient");
+    record = &fake_store_record("o1")->steps[0];
+    ck_assert(mg_slice_is(record->error_code, "http_503"));
+    ck_assert(record->unreadable.len > 0);
+}
+END_TEST
+
 /* Catches: a charge that stands, because an answer which says nothing about it was taken for its absence. */
 START_TEST(only_a_refusal_of_the_service_itself_proves_absence)
 {
@@ -350,6 +383,7 @@ int main(void)
 {
     Suite *suite = suite_create("scheduler_learn");
     TCase *tests = tcase_create("results that an undo needs");
+    tcase_add_test(tests, a_failed_undo_leaves_the_reason_of_an_unreadable_result);
     tcase_add_checked_fixture(tests, stage_start, stage_finish);
     tcase_add_loop_test(tests, only_a_refusal_of_the_service_itself_proves_absence, 0, 8);
     tcase_add_loop_test(tests, an_empty_value_is_no_result, 0, 2);
