@@ -48,8 +48,8 @@ BEGIN
         ('makegood_supervisor', 'order_event', 'SELECT (order_id, version, at, owed, owed_asked_at, owed_to),'
             ' UPDATE (owed_asked_at)'),
         ('makegood_supervisor', 'reply_queue', 'SELECT, UPDATE (tried_at, ask_at, is_open), DELETE'),
-        ('makegood_supervisor', 'operator_alert', 'SELECT (code, subject, opened_at, closed_at),'
-            ' INSERT (code, subject, order_id, text), UPDATE (closed_at)'),
+        ('makegood_supervisor', 'operator_alert', 'SELECT (code, subject, text, opened_at, closed_at),'
+            ' INSERT (code, subject, order_id, text), UPDATE (text, closed_at)'),
         ('makegood_supervisor', 'order_aside', 'SELECT (order_id)'),
         ('makegood_supervisor', 'supervisor_leader', 'SELECT, UPDATE (epoch, holder, seen_at, swept_at)'),
         ('makegood_supervisor', 'service_control', 'SELECT (service, is_paused, paused_until, concurrency, rate_per_s,'

@@ -14,7 +14,7 @@
 #define LOOK_PERIOD_MS 2000
 /* Two heartbeats are missing (io/vitals.h). */
 #define SILENT_MS 10000
-/* An alert keeps the text with which it was opened, and another process may stand still later. */
+/* The first is named, and the messages of the alert keep the text with which it was opened. */
 #define ALL_TEXT "; makegood doctor names all of now"
 
 enum { KIND, INSTANCE, SEEN_AT, AGE_MS, IN_HAND, STANDS_SINCE, STANDS_MS, OLDEST_ORDER, REASON };

@@ -36,14 +36,33 @@ static void on_alerts(void *arg, const bool *is_changed, int count, const struct
     rig_done(rig, err);
 }
 
-static bool opens_alert(struct rig *rig, const char *subject)
+static bool opens_alert_of(struct rig *rig, const char *subject, const char *text)
 {
-    struct mg_alert_write alert = {MG_ALERT_MASS_EXPIRY, false, subject, "", mg_slice_of("x"), NULL};
+    struct mg_alert_write alert = {MG_ALERT_MASS_EXPIRY, false, subject, "", mg_slice_of(text), NULL};
     mg_store_write_alerts(rig->store, &alert, 1, on_alerts, rig);
     rig_wait_answer(rig);
     ck_assert_int_eq(rig->err.class, MG_OK);
     return rig->is_changed[0];
 }
+
+static bool opens_alert(struct rig *rig, const char *subject)
+{
+    return opens_alert_of(rig, subject, "x");
+}
+
+/* Would catch: an alert that names the reason of an hour ago. */
+START_TEST(an_open_alert_has_the_last_text_of_its_leader)
+{
+    static const char TEXT[] = "SELECT text FROM operator_alert WHERE closed_at IS NULL";
+    rig_lead(&first, "a");
+    rig_lead(&second, "b");
+    ck_assert(opens_alert_of(&first, "s", "locked"));
+    ck_assert(!opens_alert_of(&first, "s", "no room"));
+    ck_assert_str_eq(rig_value(&first, TEXT), "no room");
+    ck_assert(!opens_alert_of(&second, "s", "of another"));
+    ck_assert_str_eq(rig_value(&first, TEXT), "no room");
+}
+END_TEST
 
 /* The stores' loops run separately, as in two processes. `rig` tries until it leads. */
 static void tick(void *arg)
@@ -148,6 +167,7 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_test(test, of_two_sessions_one_leads);
+    tcase_add_test(test, an_open_alert_has_the_last_text_of_its_leader);
     tcase_add_test(test, who_resigns_makes_room_at_once);
     tcase_add_test(test, a_leader_whose_session_is_killed_is_succeeded_and_fenced);
     tcase_add_test(test, a_leader_that_is_stopped_loses_its_lock);

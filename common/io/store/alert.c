@@ -13,12 +13,13 @@
  * it.
  */
 /* clang-format off */
-#define WRITE_ALERTS(fence, is_let_through, taken)                                                               \
+#define WRITE_ALERTS(fence, renewed, is_let_through, taken)                                                               \
     "WITH " fence                                                                                            \
     " input AS MATERIALIZED ("                                                                               \
     "  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[])"                  \
     "   WITH ORDINALITY AS i(code, subject, order_id, text, is_closed, n)"                                   \
     "  WHERE " is_let_through " AND " taken "),"                                                                   \
+    renewed                                                                                                  \
     " closed AS ("                                                                                           \
     "  UPDATE operator_alert a SET closed_at = " MG_SQL_NOW " FROM input i"                                  \
     "  WHERE i.is_closed AND a.code = i.code AND a.subject = i.subject AND a.closed_at IS NULL"              \
@@ -37,6 +38,12 @@
     "fence AS MATERIALIZED ("                                                                                \
     "  SELECT 1 FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $6::bigint"                     \
     "   AND holder = $7::text FOR SHARE),"
+/* A leader's alert is a condition that lasts, and its reason may change. */
+#define RENEWED                                                                                              \
+    " renewed AS ("                                                                                          \
+    "  UPDATE operator_alert a SET text = i.text FROM input i"                                               \
+    "  WHERE NOT i.is_closed AND a.code = i.code AND a.subject = i.subject AND a.closed_at IS NULL"          \
+    "   AND a.text <> i.text),"
 /* The keys (store/pass_by.h) are the last parameter: an alert and its subject. */
 #define ALERT_KEY "i.code || '/' || i.subject"
 #define ALERT_KEYS(unused, keys)                                                                             \
@@ -44,18 +51,18 @@
     " SELECT DISTINCT " ALERT_KEY " FROM unnest($1::text[], $2::text[]) AS i(code, subject)"                 \
     " WHERE " ALERT_KEY " <> ALL (" keys "::text[])"
 static const struct mg_many_sql WRITE_ALERTS_FREELY = {
-    .all = {"write_alerts_freely", WRITE_ALERTS("", "true", ALERT_KEY " <> ALL ($6::text[])")},
+    .all = {"write_alerts_freely", WRITE_ALERTS("", "", "true", ALERT_KEY " <> ALL ($6::text[])")},
     .keys = {"write_alerts_freely_keys", ALERT_KEYS("", "$6")},
-    .among = {"write_alerts_freely_among", WRITE_ALERTS("", "true", ALERT_KEY " = ANY ($6::text[])")},
+    .among = {"write_alerts_freely_among", WRITE_ALERTS("", "", "true", ALERT_KEY " = ANY ($6::text[])")},
     .noun = "alert",
     .verb = "written",
     .is_given = true};
 static const struct mg_many_sql WRITE_ALERTS_FENCED = {
     .all = {"write_alerts_fenced",
-        WRITE_ALERTS(FENCE, "EXISTS (SELECT FROM fence)", ALERT_KEY " <> ALL ($8::text[])")},
+        WRITE_ALERTS(FENCE, RENEWED, "EXISTS (SELECT FROM fence)", ALERT_KEY " <> ALL ($8::text[])")},
     .keys = {"write_alerts_fenced_keys", ALERT_KEYS(", $6::bigint, $7::text", "$8")},
     .among = {"write_alerts_fenced_among",
-        WRITE_ALERTS(FENCE, "EXISTS (SELECT FROM fence)", ALERT_KEY " = ANY ($8::text[])")},
+        WRITE_ALERTS(FENCE, RENEWED, "EXISTS (SELECT FROM fence)", ALERT_KEY " = ANY ($8::text[])")},
     .noun = "alert",
     .verb = "written",
     .is_given = true};
