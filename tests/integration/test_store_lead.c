@@ -64,6 +64,24 @@ START_TEST(an_open_alert_has_the_last_text_of_its_leader)
 }
 END_TEST
 
+/* Would catch: an alert about a message that was requeued or dropped long ago. */
+START_TEST(poisoned_messages_are_over_when_no_dead_letter_is_left)
+{
+    struct mg_alert_write gone = {MG_ALERT_DEAD_LETTER, true, "dead.letters", "", mg_slice_of("x"), NULL};
+    rig_lead(&first, "a");
+    rig_admin(&first,
+              "INSERT INTO operator_alert (code, subject, text, opened_at) VALUES"
+              " ('poisoned', 'o-1', 'x', now() - interval '2 minutes'), ('poisoned', 'o-2', 'x', now()),"
+              " ('poisoned', 'orders.rejected', 'x', now() - interval '2 minutes')");
+    mg_store_write_alerts(first.store, &gone, 1, on_alerts, &first);
+    rig_wait_answer(&first);
+    ck_assert_int_eq(first.err.class, MG_OK);
+    ck_assert_str_eq(rig_value(&first, "SELECT string_agg(subject, ' ' ORDER BY subject) FROM operator_alert"
+                                       " WHERE closed_at IS NULL"),
+                     "o-2 orders.rejected");
+}
+END_TEST
+
 /* The stores' loops run separately, as in two processes. `rig` tries until it leads. */
 static void tick(void *arg)
 {
@@ -168,6 +186,7 @@ int main(void)
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_test(test, of_two_sessions_one_leads);
     tcase_add_test(test, an_open_alert_has_the_last_text_of_its_leader);
+    tcase_add_test(test, poisoned_messages_are_over_when_no_dead_letter_is_left);
     tcase_add_test(test, who_resigns_makes_room_at_once);
     tcase_add_test(test, a_leader_whose_session_is_killed_is_succeeded_and_fenced);
     tcase_add_test(test, a_leader_that_is_stopped_loses_its_lock);

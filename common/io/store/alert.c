@@ -43,7 +43,14 @@
     " renewed AS ("                                                                                          \
     "  UPDATE operator_alert a SET text = i.text FROM input i"                                               \
     "  WHERE NOT i.is_closed AND a.code = i.code AND a.subject = i.subject AND a.closed_at IS NULL"          \
-    "   AND a.text <> i.text),"
+    "   AND a.text <> i.text),"                                                                              \
+    /* A message that could not be stored is repaired or given up when no dead letter is left. The leader    \
+     * may not have seen that of a young alert. */                                                           \
+    " settled AS ("                                                                                          \
+    "  UPDATE operator_alert a SET closed_at = " MG_SQL_NOW " FROM input i"                                  \
+    "  WHERE i.is_closed AND i.code = 'dead_letter' AND a.code = 'poisoned' AND a.closed_at IS NULL"         \
+    "   AND a.subject NOT IN ('orders.rejected', 'dead.letters')"                                            \
+    "   AND a.opened_at < " MG_SQL_NOW " - interval '1 minute'),"
 /* The keys (store/pass_by.h) are the last parameter: an alert and its subject. */
 #define ALERT_KEY "i.code || '/' || i.subject"
 #define ALERT_KEYS(unused, keys)                                                                             \
