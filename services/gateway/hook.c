@@ -26,7 +26,7 @@
 #define TIMEOUT_MS  15000          /* of a request; Standard Webhooks recommends 15 s to 30 s */
 #define CONNECT_MS  5000
 #define IDLE_MS     15000       /* common servers keep an idle connection for longer */
-#define ANSWER_MAX  (64 * 1024) /* only its status counts, but one that is cut off counts as none */
+#define ANSWER_MAX  (64 * 1024) /* more is not read: only its status counts */
 #define HEADERS_MAX (16 * 1024)
 /* A third of the broker's time-out for a delivery (consumer_timeout, 30 min), after which it would end the
  * connection. */
@@ -167,7 +167,8 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
 {
     struct mg_window_line *line = arg;
     struct mg_hook *hook = line->owner;
-    if (answer->sent == MG_SENT_YES && answer->status >= 200 && answer->status < 300) {
+    bool has_status = answer->sent == MG_SENT_YES || answer->is_body_over;
+    if (has_status && answer->status >= 200 && answer->status < 300) {
         status_taken(hook, line);
     } else {
         status_refused(hook, line, answer);

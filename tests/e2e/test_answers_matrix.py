@@ -1,6 +1,7 @@
 """Every kind of body, as the answer to every kind of call, against the real agent: one table with the meaning of each cell."""
 
 import codecs
+import collections
 import gzip
 import json
 import zlib
@@ -8,46 +9,47 @@ import zlib
 from harness import scenario, step
 from test_reach import StandIn
 
-GOOD = '{"id":"r1","flag":true,"code":"SOLD_OUT","message":"none left","note":"%s"}'
-PLAIN = GOOD % "Ann"
 READ, EMPTY, PAGE = "read", "empty", "page"  # another word: the result cannot be read, and the reason has this word
 JSON = "application/json"
 
 
-def latin(charset="iso-8859-1"):
-    return (GOOD % "Zürich").encode("latin-1"), f"{JSON}; charset={charset}", {}
+def bodies(good):
+    """{name: ((bytes, media type, more headers), meaning, the note that is read)}, of a text with a place for a note."""
+    plain = good % "Ann"
+    latin = (good % "Zürich").encode("latin-1")
+    marked = f"{JSON}; charset="
+    return {
+        "plain": ((plain.encode(), JSON, {}), READ, "Ann"),
+        "gzip": ((gzip.compress(plain.encode()), JSON, {"Content-Encoding": "gzip"}), READ, "Ann"),
+        "deflate": ((zlib.compress(plain.encode()), JSON, {"Content-Encoding": "deflate"}), READ, "Ann"),
+        "identity": ((plain.encode(), JSON, {"Content-Encoding": "identity"}), READ, "Ann"),
+        "no gzip": ((plain.encode(), JSON, {"Content-Encoding": "gzip"}), "coding", None),
+        "coding x": ((plain.encode(), JSON, {"Content-Encoding": "x-unknown"}), "coding", None),
+        "mark": ((codecs.BOM_UTF8 + plain.encode(), JSON, {}), READ, "Ann"),
+        "utf-16": ((plain.encode("utf-16"), JSON, {}), READ, "Ann"),
+        "utf-16be": ((plain.encode("utf-16-be"), marked + "utf-16be", {}), READ, "Ann"),
+        "latin-1": ((latin, marked + "iso-8859-1", {}), READ, "Zürich"),
+        "latin-1 unmarked": ((latin, JSON, {}), READ, "Z\ufffdrich"),
+        "utf-8 as latin-1": (((good % "Zürich").encode(), marked + "iso-8859-1", {}), READ, "Zürich"),
+        "charset x": ((latin, marked + "x-none", {}), "x-none", None),
+        "surrogate": (((good % r"Ann \ud83d").encode(), JSON, {}), READ, "Ann \ufffd"),
+        "nul": (((good % r"a\u0000b").encode(), JSON, {}), READ, "a\ufffdb"),
+        "wrong byte": ((plain.encode().replace(b"Ann", b"A\xffn"), JSON, {}), READ, "A\ufffdn"),
+        "wide": ((plain.replace('"flag"', '"n":123456789012345678901234567890,"flag"').encode(), JSON, {}), READ, "Ann"),
+        "twice": ((plain.replace('"flag"', '"id":"r2","flag"').encode(), JSON, {}), "twice", None),
+        "nan": ((plain.replace('"r1"', "NaN").encode(), JSON, {}), "not JSON", None),
+        "prefix": ((b")]}'," + plain.encode(), JSON, {}), "not JSON", None),
+        "deep": ((b"[" * 40 + b"]" * 40, JSON, {}), "levels", None),
+        "large": ((b'"' + b"x" * 70000 + b'"', JSON, {}), "65536", None),
+        "text": ((b"it is done", "text/plain", {}), "not JSON", None),
+        "json as html": ((plain.encode(), "text/html", {}), READ, "Ann"),
+        "html": ((b"<p>down for maintenance</p>", "text/html", {}), PAGE, None),
+        "html as json": ((b"\n<!DOCTYPE html><html>", JSON, {}), PAGE, None),
+        "empty": ((b"", "text/html", {}), EMPTY, None),
+    }
 
 
-# name: ((bytes, media type, more headers), meaning, the note that is read)
-BODIES = {
-    "plain": ((PLAIN.encode(), JSON, {}), READ, "Ann"),
-    "gzip": ((gzip.compress(PLAIN.encode()), JSON, {"Content-Encoding": "gzip"}), READ, "Ann"),
-    "deflate": ((zlib.compress(PLAIN.encode()), JSON, {"Content-Encoding": "deflate"}), READ, "Ann"),
-    "identity": ((PLAIN.encode(), JSON, {"Content-Encoding": "identity"}), READ, "Ann"),
-    "no gzip": ((PLAIN.encode(), JSON, {"Content-Encoding": "gzip"}), "coding", None),
-    "coding x": ((PLAIN.encode(), JSON, {"Content-Encoding": "x-unknown"}), "coding", None),
-    "mark": ((codecs.BOM_UTF8 + PLAIN.encode(), JSON, {}), READ, "Ann"),
-    "utf-16": ((PLAIN.encode("utf-16"), JSON, {}), READ, "Ann"),
-    "utf-16be": ((PLAIN.encode("utf-16-be"), f"{JSON}; charset=utf-16be", {}), READ, "Ann"),
-    "latin-1": (latin(), READ, "Zürich"),
-    "latin-1 unmarked": ((latin()[0], JSON, {}), READ, "Z\ufffdrich"),
-    "utf-8 as latin-1": (((GOOD % "Zürich").encode(), f"{JSON}; charset=iso-8859-1", {}), READ, "Zürich"),
-    "charset x": (latin("x-none"), "x-none", None),
-    "surrogate": (((GOOD % r"Ann \ud83d").encode(), JSON, {}), READ, "Ann \ufffd"),
-    "nul": (((GOOD % r"a\u0000b").encode(), JSON, {}), READ, "a\ufffdb"),
-    "wrong byte": ((PLAIN.encode().replace(b"Ann", b"A\xffn"), JSON, {}), READ, "A\ufffdn"),
-    "wide": ((PLAIN.replace('"flag"', '"n":123456789012345678901234567890,"flag"').encode(), JSON, {}), READ, "Ann"),
-    "twice": ((b'{"id":"r1","id":"r2"}', JSON, {}), "twice", None),
-    "nan": ((b'{"id":NaN}', JSON, {}), "not JSON", None),
-    "prefix": ((b")]}'," + PLAIN.encode(), JSON, {}), "not JSON", None),
-    "deep": ((b"[" * 40 + b"]" * 40, JSON, {}), "levels", None),
-    "large": ((b'"' + b"x" * 70000 + b'"', JSON, {}), "65536", None),
-    "text": ((b"it is done", "text/plain", {}), "not JSON", None),
-    "json as html": ((PLAIN.encode(), "text/html", {}), READ, "Ann"),
-    "html": ((b"<p>down for maintenance</p>", "text/html", {}), PAGE, None),
-    "html as json": ((b"\n<!DOCTYPE html><html>", JSON, {}), PAGE, None),
-    "empty": ((b"", "text/html", {}), EMPTY, None),
-}
+BODIES = bodies('{"id":"r1","flag":true,"code":"SOLD_OUT","message":"none left","note":"%s"}')
 
 
 class Programmable(StandIn):
@@ -56,12 +58,18 @@ class Programmable(StandIn):
     def answer(self, call, _body):
         assert call.path.count("/") == 3, call.path
         _, kind, status, name = call.path.split("/")
+        if kind == "again" and len(self.of(call)) == 1:
+            return None  # the first answer to a key is lost
         if kind in ("ok", "lost"):
             return {"ok": (200, JSON, b'{"id":"r0"}', {}), "lost": None}[kind]
         if kind == "accept":
             return 202, JSON, b"{}", {}
         body, media, more = BODIES[name.replace("_", " ")][0]
         return int(status), media, body, more
+
+    def of(self, call):
+        key = call.headers["Idempotency-Key"]
+        return [path for _, path, headers, _ in self.calls if headers.get("Idempotency-Key") == key and path == call.path]
 
 
 ONCE = {"attempts": 1, "backoff": "10ms"}
@@ -89,6 +97,12 @@ def undone(status):
             step("two", "shop", after=["one"], retry=ONCE, undo="none", do=post("say", 422))]
 
 
+def learning(**fields):
+    """The first answer is lost, the next step refuses, and the undo needs the id that the learning brings."""
+    undo = {"method": "POST", "path": "/ok/${/results/one/id}/${/payload/body}", "body": {}, "retry": ONCE}
+    return [{**step("one", "shop", retry=ONCE, complete_within="3s"), "undo": undo, **fields}]
+
+
 # name: (steps, status, what the step "one" is for each meaning: (state, code))
 def is_done(meaning):
     return {READ: ("done", ""), EMPTY: ("done", "")}.get(meaning, ("done", "result_unreadable"))
@@ -98,6 +112,7 @@ def is_own(meaning):
     return meaning in (READ, EMPTY)
 
 
+LEARNED = {READ: ("undone", None)}  # any other answer lacks the id, and no undo goes out
 KINDS = {
     "do": (one(on_unknown="operator", do=post("say")),
            lambda meaning: ("unknown", "broken_answer") if meaning == PAGE else is_done(meaning)),
@@ -111,6 +126,9 @@ KINDS = {
     "undo": (undone(200), lambda meaning: ("undo_failed", "broken_answer") if meaning == PAGE else ("undone", None)),
     "undo-404": (undone(404), lambda meaning: ("undone", None) if is_own(meaning) or meaning == "x-none" else
                  ("undo_failed", "http_404")),
+    "learn-repeat": (learning(learn="repeat", do=post("again")), lambda meaning: LEARNED.get(meaning, ("undo_failed", None))),
+    "learn-verify": (learning(learn="verify", on_unknown="retry", do=post("lost"), verify=get("say")),
+                     lambda meaning: LEARNED.get(meaning, ("undo_failed", None))),
     "refusal": (one(do=post("say", 422)),
                 lambda meaning: ("failed", "http_422/SOLD_OUT" if meaning in (READ, "x-none") else "http_422")),
 }
@@ -159,6 +177,8 @@ def every_body_has_its_meaning_for_every_kind_of_call(s):
            "all orders have come to rest", 60)
     wrong = {cell: faults for cell, order in orders.items() if (faults := judged(s, order, *cell))}
     assert not wrong, "\n".join(f"{' × '.join(cell)}: {'; '.join(faults)}" for cell, faults in wrong.items())
+    undone_by = collections.Counter(path for _, path, *_ in shop.calls if path.startswith("/ok/r1/"))
+    assert undone_by == {f"/ok/r1/{name.replace(' ', '_')}": 2 for name, (_, meaning, _) in BODIES.items() if meaning == READ}, undone_by
     explained = s.cluster.tool("order", "explain", orders["do", "twice"].order_id).stdout
     shown = s.cluster.tool("order", "show", orders["do", "twice"].order_id).stdout
     assert "step one has a result that cannot be read" in explained and "its result cannot be read" in shown, (explained, shown)

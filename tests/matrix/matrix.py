@@ -10,6 +10,7 @@ import time
 
 from bench import Bench
 import engine
+import learn
 import table_processes
 import table_queues
 import table_statements
@@ -24,7 +25,7 @@ SAMPLE = ("a every statement × 54000", "a insert_orders × 08006 × one", "a up
 
 def parse(words):
     parser = argparse.ArgumentParser(prog="tests/matrix/run", description="Tries every boundary × every misbehaviour.")
-    parser.add_argument("words", nargs="*", metavar="WORD", help="a table (a, b, c), a row or a column; none: all")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="a table (a, b, c), a row, a column, or one or all orders; none: all cells")
     parser.add_argument("--sample", action="store_true", help="a fixed sample of some minutes: for tests/run --long")
     parser.add_argument("--every", action="store_true", help="each statement × each code for all orders, which takes hours")
     parser.add_argument("--factor", type=float, default=1.0, metavar="N", help="of all bounds, for a machine with other work (1)")
@@ -48,7 +49,7 @@ def choose(cells, options):
         if missing:
             raise processes.Failure(f"SAMPLE names cells that are not built: {missing}")
         cells = [cell for cell in cells if any(is_of(cell, pattern) for pattern in SAMPLE)]
-    for kind in (lambda cell: cell.table, lambda cell: cell.row, lambda cell: cell.column):
+    for kind in (lambda cell: cell.table, lambda cell: cell.row, lambda cell: cell.column, lambda cell: cell.whom):
         asked = set(options.words) & {kind(cell) for cell in cells}
         if asked:
             cells = [cell for cell in cells if kind(cell) in asked]
@@ -106,7 +107,7 @@ def main(words):
     bench, code = Bench(options.factor), 1
     try:
         bench.start()
-        table_statements.learn(bench)
+        learn.learn(bench)
         cells = choose(table_statements.cells(bench, options.seed, options.every) + table_queues.cells(bench) + table_processes.cells(),
                        options)
         if not cells:

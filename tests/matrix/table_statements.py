@@ -1,14 +1,11 @@
 """Table a: each statement of the store × each class of SQLSTATE, for one order and for all."""
 
-import json
 import random
-import urllib.request
 
 import psycopg2
 
 import statements
 import wire
-from bench import GONE
 from engine import OTHER_SEED, Cell
 
 # One code of each class that a server, a pooler or a trigger may give, and those of a class that are handled apart.
@@ -16,37 +13,7 @@ CODES = ("08006", "0A000", "21000", "22003", "22P05", "23514", "25006", "26000",
          "42P01", "53100", "53200", "53300", "54000", "55P03", "57014", "57P01", "58030", "P0001", "P0002", "XX000", "XX001")
 MOVERS = {"scheduler", "supervisor", "gateway"}  # their statements hold up orders
 ROUND = 12  # orders with a fault of their own, at once
-OWED_S = 15.0  # until a supervisor asks for owed statuses
 EACH = 2    # codes of each statement for all orders, in a run; the seed decides which
-
-
-def learn(bench):
-    """Has each program run as many of its statements as it can, so that the proxy has the program of each."""
-    ids = [bench.post() for _ in range(8)] + [bench.post(reply_to=GONE)]
-    assert bench.wait_ended(ids, 30), bench.states()
-    tool = bench.cluster.tool
-    reason = ("--reason", "the matrix learns")
-    tool("order", "compensate", ids[0], *reason, check=False)
-    for words in (("order", "list"), ("order", "find", ids[1]), ("order", "show", ids[1]), ("order", "explain", ids[1]),
-                  ("order", "export", ids[1]), ("order", "list", "--group-by", "error"), ("workflow", "list"), ("workflow", "show", "three"),
-                  ("alert", "list"), ("alert", "list", "--all"), ("service", "list"), ("service", "pause", "payment", *reason),
-                  ("service", "resume", "payment", *reason), ("bulk", "list"), ("db", "status"), ("db", "vacuum-policy"), ("doctor",)):
-        tool(*words, check=False)
-    for place in ("overview", "orders", f"orders/{ids[1]}", "alerts", "services", "workflows", "bulk"):
-        ask(bench.console.http_port, "/api/" + place, bench.token)
-    for place in ("/v1/orders", f"/v1/orders/{ids[1]}"):
-        ask(bench.gateway.http_port, place, "a token of the shop")
-    bench.wait(lambda: bench.wire.seen["ask_owed"] and bench.wire.seen["load_owed_order"], OWED_S)
-    bench.settle()
-
-
-def ask(port, path, token):
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Authorization": f"Bearer {token}"})
-    try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.loads(answer.read() or b"null")
-    except (OSError, ValueError):
-        return None
 
 
 def fail_all(name, code):
@@ -54,7 +21,7 @@ def fail_all(name, code):
 
 
 def cells(bench, seed, is_every):
-    """Needs `learn` before. Statements that no program has run by then are listed, not built."""
+    """Needs learn.py before. Statements that no program has run by then are listed, not built."""
     dice, found = random.Random(seed), []
     for code in (*CODES, wire.HANG):
         found.append(Cell("a", "every statement", code, "all", begin=fail_all(wire.EVERY, code)))

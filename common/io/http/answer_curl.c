@@ -166,6 +166,7 @@ void mg_http_call_conclude(struct mg_http_call *call, struct mg_http_answer *ans
         answer->sent = mg_http_call_has_sent(call) ? MG_SENT_MAYBE : MG_SENT_NO;
     }
     answer->status = status >= 100 && !call->is_status_bad ? (int)status : 0;
+    answer->is_body_over = call->is_body_over && is_final && call->is_head_whole;
     answer->is_timed_out = call->is_late || call->result == CURLE_OPERATION_TIMEDOUT;
     if (is_whole) {
         const char *content_type = NULL;
