@@ -57,12 +57,25 @@ static bool has(const struct mg_http_exchange *request, const char *name, const 
     return text != NULL && strcmp(text, value) == 0;
 }
 
+/* The length of the name in "name:port", without a dot at its end. */
+static size_t name_len(const char *host)
+{
+    size_t len = strcspn(host, ":");
+    return len > 0 && host[len - 1] == '.' ? len - 1 : len;
+}
+
+static bool is_same_name(const char *host, const char *other)
+{
+    return name_len(host) == name_len(other) && strncasecmp(host, other, name_len(host)) == 0;
+}
+
+/* Ports are not read a second time. */
 static bool is_of_own_page(const struct mg_http_exchange *request)
 {
-    char here[128], here_tls[128];
     const char *host = mg_http_exchange_header(request, "Host");
     const char *type = mg_http_exchange_header(request, "Content-Type");
-    bool has_origin = mg_http_exchange_header(request, "Origin") != NULL;
+    const char *origin = mg_http_exchange_header(request, "Origin");
+    const char *name = origin != NULL ? strstr(origin, "://") : NULL;
     bool has_site = mg_http_exchange_header(request, "Sec-Fetch-Site") != NULL;
     if (host == NULL || strlen(host) > 100 || type == NULL) {
         return false;
@@ -70,12 +83,10 @@ static bool is_of_own_page(const struct mg_http_exchange *request)
     if (strncmp(type, "application/json", strlen("application/json")) != 0) {
         return false;
     }
-    if (has_site && !has(request, "Sec-Fetch-Site", "same-origin")) {
-        return false;
+    if (has_site) {
+        return has(request, "Sec-Fetch-Site", "same-origin");
     }
-    (void)snprintf(here, sizeof(here), "http://%s", host);
-    (void)snprintf(here_tls, sizeof(here_tls), "https://%s", host);
-    return !has_origin || has(request, "Origin", here) || has(request, "Origin", here_tls);
+    return origin == NULL || (name != NULL && is_same_name(host, name + strlen("://")));
 }
 
 static bool is_loopback(const char *host)
@@ -83,7 +94,8 @@ static bool is_loopback(const char *host)
     static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
     for (size_t i = 0; host != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
         size_t len = strlen(names[i]);
-        if (strncasecmp(host, names[i], len) == 0 && (host[len] == '\0' || host[len] == ':')) {
+        size_t dot = strncasecmp(host, names[i], len) == 0 && host[0] != '[' && host[len] == '.';
+        if (strncasecmp(host, names[i], len) == 0 && (host[len + dot] == '\0' || host[len + dot] == ':')) {
             return true;
         }
     }
