@@ -286,11 +286,12 @@ static bool is_undo_open_to_result(const struct mg_decider *decider, int index)
            decider->plan->steps[index].needs_result;
 }
 
-/* The result of a step that is done. One that an answer has carried stays: requests, the order's output and
- * the undo are made from it (law 8, derived identities). */
+/* The result of a step that is done. One that an answer has carried stays: requests and the undo are made
+ * from it (law 8, derived identities). Unless nothing is left but an output that cannot be built from it; the
+ * handler has compared the undos. */
 static enum mg_verdict settle_missing_result(struct mg_decider *decider)
 {
-    if (!decider->cause->is_result_missing) {
+    if (!decider->cause->is_result_missing && !mg_order_lacks_output(&decider->order)) {
         return mg_decider_end(decider, MG_REFUSED, "it is done, and the result that it has stays");
     }
     decider->is_changed = true;

@@ -90,3 +90,13 @@ uint64_t mg_order_not_undone(const struct mg_plan *plan, const struct mg_order *
     }
     return steps;
 }
+
+bool mg_order_lacks_output(const struct mg_order *order)
+{
+    bool is_finished = true;
+    for (int i = 0; i < order->step_count; i++) {
+        is_finished = is_finished &&
+                      (order->steps[i].state == MG_STEP_DONE || order->steps[i].state == MG_STEP_SKIPPED);
+    }
+    return is_finished && order->state == MG_ORDER_ERROR && order->reason == MG_REASON_UNRENDERABLE;
+}

@@ -23,6 +23,8 @@ uint64_t mg_order_not_undone(const struct mg_plan *plan, const struct mg_order *
 
 /* True if the step waits for the gate of its service. The supervisor releases parked steps by service. */
 bool mg_step_is_parked(const struct mg_step *step);
+/* True if every step is done or skipped, and only the output cannot be built. */
+bool mg_order_lacks_output(const struct mg_order *order);
 
 /* The earliest moment at which the supervisor must look at the order; 0 if it is terminal. */
 int64_t mg_order_wake_at_ms(const struct mg_order *order);

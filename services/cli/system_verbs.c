@@ -60,7 +60,7 @@ static void line_add(void *arg, const char *line)
     mg_buf_printf(arg, "%s\n", line);
 }
 
-/* AMQP binds anew without a word about what was there. On a new broker nothing was. */
+/* AMQP binds anew, and does not tell whether the binding was there. On a new broker it was not. */
 static void bindings_read(struct mg_cli *cli, struct mg_buf *ret_missing)
 {
     struct mg_err err;

@@ -54,16 +54,6 @@ static bool order_read(const struct mg_table *row, const struct mg_table *steps,
            mg_reason_parse(reason, strlen(reason), &ret_order->reason);
 }
 
-static bool lacks_output(const struct mg_order *order)
-{
-    bool is_finished = true;
-    for (int i = 0; i < order->step_count; i++) {
-        is_finished = is_finished &&
-                      (order->steps[i].state == MG_STEP_DONE || order->steps[i].state == MG_STEP_SKIPPED);
-    }
-    return is_finished && order->state == MG_ORDER_ERROR && order->reason == MG_REASON_UNRENDERABLE;
-}
-
 static struct mg_workflow *workflow_read(struct mg_slice definition)
 {
     struct mg_workflow *workflow = NULL;
@@ -79,14 +69,16 @@ static bool verbs_find(const struct mg_table *row, const struct mg_table *steps,
     if (!order_read(row, steps, workflow, &order)) {
         return false;
     }
+    bool lacks_output = mg_order_lacks_output(&order);
     const struct mg_context context = {
-        .now_ms = 2, .known_results = UINT64_MAX, .is_output_unrenderable = lacks_output(&order)};
+        .now_ms = 2, .known_results = UINT64_MAX, .is_output_unrenderable = lacks_output};
     mg_verbs_find(&workflow->plan, &context, &order, ret_verbs);
     for (int i = 0; i < order.step_count; i++) { /* of the others nothing is to be found out */
         const struct mg_step *step = &order.steps[i];
         bool is_open = step->is_maybe || step->state == MG_STEP_FAILED || step->state == MG_STEP_UNKNOWN ||
                        step->state == MG_STEP_UNDO_FAILED;
-        ret_verbs->can_settle &= is_open ? UINT64_MAX : ~(UINT64_C(1) << i);
+        bool may_settle = is_open || (lacks_output && step->state == MG_STEP_DONE);
+        ret_verbs->can_settle &= may_settle ? UINT64_MAX : ~(UINT64_C(1) << i);
         ret_verbs->can_skip &= is_open ? UINT64_MAX : ~(UINT64_C(1) << i);
     }
     return true;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "core/order.h"
 #include "item.h"
 #include "order_input.h"
 #include "scheduler.h"
@@ -230,13 +231,15 @@ static bool is_result_missing(struct mg_fold *fold, int step)
     return class == MG_PERMANENT;
 }
 
-/* True if steps behind this one may have requests out: it was done without its result, or skipped. */
+/* True if steps behind this one may have requests out, or it an undo of its own: it was done without its
+ * result or without one that the output can use, or skipped. */
 static bool may_change_requests(struct mg_fold *fold, const struct mg_command *command, int step)
 {
     enum mg_step_state state = fold->record->order.steps[step].state;
     bool is_settled = command->kind == MG_CAUSE_SETTLE && command->outcome == MG_OUTCOME_DONE;
     if (state == MG_STEP_DONE) {
-        return is_settled && command->result.data != NULL && is_result_missing(fold, step);
+        bool is_taken = is_result_missing(fold, step) || mg_order_lacks_output(&fold->record->order);
+        return is_settled && command->result.data != NULL && is_taken;
     }
     return is_settled && state == MG_STEP_SKIPPED;
 }
@@ -271,10 +274,16 @@ static enum mg_verdict settle_apply(struct mg_batch *batch, struct mg_item *item
     struct mg_fold *fold = item->fold;
     struct mg_step_record *record = &fold->record->steps[cause->step];
     struct mg_slice before = record->result, undo_before = record->undo_result;
+    const struct mg_slice known = mg_order_undo_result(fold->record, cause->step);
     cause->has_result = true;
     cause->is_result_missing = is_result_missing(fold, cause->step);
     record->result = item->command->result;
-    record->undo_result = (struct mg_slice){NULL, 0}; /* the command's has all that the undo needs */
+    /* The command's result has all that the undo needs. A step that is done keeps what its undo knows. */
+    const struct mg_slice none = {NULL, 0};
+    bool is_kept = fold->record->order.steps[cause->step].state == MG_STEP_DONE &&
+                   !cause->is_result_missing &&
+                   fold->workflow->workflow->plan.steps[cause->step].needs_result;
+    record->undo_result = is_kept ? known : none;
     enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
     if (verdict == MG_GO) {
         fold->touched |= UINT64_C(1) << cause->step;

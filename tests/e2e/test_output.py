@@ -95,10 +95,14 @@ def an_output_that_cannot_be_built_is_repaired_and_resumed(s):
 def an_order_ends_without_an_output_that_its_answers_do_not_give(s):
     """Would catch: an order that no verb ends, because its pivot is done and its answers lack a value."""
     s.load_workflow("giving", [step("ship", "carrier", pivot=True, undo="none")], output={"to": "${/results/ship/receipt/number}"})
-    order = s.client.submit("giving", {"from": "Basel"})
+    order, given = s.client.submit("giving", {"from": "Basel"}), s.client.submit("giving", {"from": "Bern"})
     s.client.wait_status(order, "error")
     explain = s.cluster.tool("order", "explain", order.order_id).stdout
-    assert explain.rstrip().endswith("it needs an operator: resume --without-output"), explain
+    assert explain.rstrip().endswith("it needs an operator: resume --without-output, settle step ship"), explain
+    s.client.wait_status(given, "error")
+    s.cluster.tool("order", "settle", given.order_id, "--step", "ship", "--outcome", "done", "--result", '{"receipt":{"number":7}}',
+                   "--reason", "read out by the carrier")
+    assert s.client.wait_status(given, "processed")["output"] == {"to": 7}
     s.cluster.tool("order", "resume", order.order_id, "--without-output", "--reason", "the receipt went by mail")
     assert "output" not in s.client.wait_status(order, "processed")
 

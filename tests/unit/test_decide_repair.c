@@ -435,6 +435,28 @@ START_TEST(order_whose_output_cannot_be_built_waits_for_its_repair)
 }
 END_TEST
 
+/* Catches: an order that can only end without its output, since no expression takes the answer of a
+ * service; and a known result that is replaced while anything but the output is made from it. */
+START_TEST(result_for_an_output_that_cannot_be_built_comes_from_the_operator)
+{
+    const struct mg_cause settle = {
+        .kind = MG_CAUSE_SETTLE, .step = 1, .outcome = MG_OUTCOME_DONE, .has_result = true};
+    context.is_output_unrenderable = true;
+    submit();
+    reply_executed(0, MG_OUTCOME_DONE, MG_EXECUTED_YES);
+    reply_executed(1, MG_OUTCOME_DONE, MG_EXECUTED_YES);
+    ck_assert_int_eq(decide(settle), MG_REFUSED); /* the order still goes on */
+    reply_executed(2, MG_OUTCOME_DONE, MG_EXECUTED_YES);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert_int_eq(decide(settle), MG_GO); /* the output cannot be built from this one either */
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    context.is_output_unrenderable = false;
+    ck_assert_int_eq(decide(settle), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_PROCESSED);
+    ck_assert_int_eq(decide(settle), MG_REFUSED);
+}
+END_TEST
+
 START_TEST(order_in_error_goes_on_once_nothing_stands_in_its_way)
 {
     plan.on_failure = MG_ON_FAILURE_ERROR;
@@ -479,6 +501,7 @@ int main(void)
     tcase_add_test(cases, step_sent_once_that_failed_in_doubt_is_settled_before_its_order_is_resumed);
     tcase_add_test(cases, step_sent_once_that_may_have_happened_is_not_sent_again_by_a_restart);
     tcase_add_test(cases, order_whose_output_cannot_be_built_waits_for_its_repair);
+    tcase_add_test(cases, result_for_an_output_that_cannot_be_built_comes_from_the_operator);
     tcase_add_loop_test(cases, order_in_error_goes_on_once_nothing_stands_in_its_way, 0, 2);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

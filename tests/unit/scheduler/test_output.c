@@ -187,6 +187,23 @@ START_TEST(an_output_without_a_value_is_an_error_that_a_repair_ends)
 }
 END_TEST
 
+/* Would catch: an order that can only end without its output, since an answer lacks a value. */
+START_TEST(an_output_gets_a_missing_value_from_the_operator)
+{
+    start_with(OUTPUT("{\"to\":\"${/results/charge/to}\"}"));
+    go_to_the_end("[14.00]");
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
+    stage_command("s-1", "o1",
+                  "\"command\":\"settle\",\"step\":\"charge\",\"outcome\":\"done\",\"by\":\"ann\","
+                  "\"reason\":\"asked\",\"result\":{\"to\":7.10}",
+                  "amq.gen-tool");
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"output\":{\"to\":7.10}"));
+    ck_assert_int_eq(fake_broker_count("request"), 2);
+}
+END_TEST
+
 /* Would catch: the result of a step that was skipped, taken for an empty value. */
 START_TEST(a_skipped_step_gives_no_value_to_the_output)
 {
@@ -381,6 +398,7 @@ int main(void)
     tcase_add_test(output, a_repeated_submission_brings_the_same_bytes);
     tcase_add_test(output, a_cause_that_comes_again_brings_the_same_output);
     tcase_add_test(output, an_output_without_a_value_is_an_error_that_a_repair_ends);
+    tcase_add_test(output, an_output_gets_a_missing_value_from_the_operator);
     tcase_add_test(output, a_skipped_step_gives_no_value_to_the_output);
     tcase_add_loop_test(output, an_output_ends_at_its_limit_and_is_never_cut, 0, 2);
     tcase_add_loop_test(output, an_output_that_no_status_can_hold_is_an_error, 0, 2);
