@@ -7,7 +7,7 @@ import time
 
 import psycopg2
 
-from harness import DEADLINE_S, scenario
+from harness import DEADLINE_S, scenario, step
 
 TOLD_S = 4.0  # schedulers read the list of orders that are set aside every two seconds
 OUTAGE_S = 20.0  # a real one takes longer; every bound of the scheduler for one faulty order is over by then
@@ -164,7 +164,10 @@ def an_order_with_slow_statements_holds_up_no_other_for_long(s):
 @scenario(schedulers=2)
 def an_order_that_is_set_aside_by_hand_stops_although_nothing_is_wrong_with_it(s):
     """Would catch: a verb that counts only for an order which the database refuses anyway."""
-    order, = in_the_middle(s)
+    s.load_workflow("calm", [step("charge", "payment", complete_within="2m")])  # no deadline passes beside
+    s.cluster.agents_of("payment")[0].pause()
+    order = s.client.submit("calm")
+    s.wait_step(order, "charge", "running")
     s.cluster.tool("order", "set-aside", order.order_id, "--reason", "a wrong address", "--by", "ann")
     until = time.monotonic() + TOLD_S
     s.wait(lambda: time.monotonic() >= until, "each scheduler has read the list")
