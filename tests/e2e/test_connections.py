@@ -17,6 +17,7 @@ MOVED_S = 60.0    # "within a minute"
 SILENT_S = 90.0   # heartbeats, keepalives and time-outs, and the machine may be busy
 FORGOTTEN_S = 5.0 # of a balancer before a service; the product keeps an idle connection to one for 4 s
 BALANCER_S = 61.0 # nginx and AWS keep theirs for 60 s
+NOWHERE = "http://127.0.0.1:1"  # only a proxy reaches it
 COLUMNS = ("moved", "silent", "idle", "half closed")
 CALLS = "the client of calls: unit.http_client"
 FRESH = "each fetch has a connection of its own"
@@ -53,18 +54,21 @@ class Shop(StandIn):
 class Outward:
     """A service and a webhook, each behind a wire."""
 
-    def __init__(self, s):
+    def __init__(self, s, by_proxy=False):
         self.s, self.secret = s, new_secret()
         self.shops, self.receivers = [Shop(), Shop()], [Receiver(self.secret), Receiver(self.secret)]
         self.wires = [Wire(self.port_of(self.shops[0])), Wire(self.receivers[0].port)]
         s.cluster.tool("broker", "apply", "--service", "shop", "--client", "shop", "--client", "other", "--webhook")
         s.load_workflow("say", [step("say", "shop", undo=False, do={"method": "POST", "path": "/say", "body": {}}, complete_within="20s", retry={"attempts": 20, "backoff": "100ms"})])
         path = s.scratch / "service-shop.json"
-        path.write_text(json.dumps({"service": "shop", "url": f"http://127.0.0.1:{self.wires[0].port}", "tries": 1,
-                                    "try_timeout": "3s", "breaker": {"min_calls": 1000000}}), encoding="utf-8")
+        path.write_text(json.dumps({"service": "shop", "url": NOWHERE if by_proxy else f"http://127.0.0.1:{self.wires[0].port}",
+                                    "tries": 1, **({"proxy": f"http://127.0.0.1:{self.wires[0].port}"} if by_proxy else {}), "try_timeout": "3s", "breaker": {"min_calls": 1000000}}), encoding="utf-8")
         s.cluster.agents.append(s.cluster.make("agent", "agent-shop", "--service", path))
         s.cluster.agents[-1].start().wait_ready()
-        hooks = write_files(s.scratch, [("shop", f"http://127.0.0.1:{self.wires[1].port}/statuses", [self.secret])])
+        target = f"http://127.0.0.1:{self.wires[1].port}"
+        hooks = write_files(s.scratch, [("shop", f"{NOWHERE if by_proxy else target}/statuses", [self.secret])])
+        if by_proxy:
+            hooks.write_text(hooks.read_text(encoding="ascii").rstrip() + f" proxy={target}\n", encoding="ascii")
         self.door = Gateway(s, "--webhooks-file", hooks)
         self.door.process.wait_ready()
 
@@ -110,6 +114,16 @@ def connections_outward_outlive_a_move_a_loss_a_balancer_and_a_half_close(s):
     while not (out.shops[1].calls and out.receivers[1].tries):
         assert time.monotonic() - moved < MOVED_S, "moved: " + ("the webhook" if out.shops[1].calls else "the service") + " is at its old address"
         out.go()
+    for receiver in out.receivers:
+        receiver.end()
+
+
+@scenario(agents=1, schedulers=1, supervisors=1)
+def calls_and_webhooks_leave_by_their_proxies(s):
+    """Would catch: a proxy of a service file or a line of webhooks that is read and not used."""
+    out = Outward(s, by_proxy=True)
+    assert out.go() == 1
+    assert out.shops[0].calls[0][1] == f"{NOWHERE}/say", out.shops[0].calls
     for receiver in out.receivers:
         receiver.end()
 

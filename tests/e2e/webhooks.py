@@ -9,6 +9,7 @@ import json
 import secrets
 import threading
 import time
+import urllib.parse
 
 from local import processes
 
@@ -53,7 +54,7 @@ class Receiver:
 
             def do_POST(self):  # pylint: disable=invalid-name
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                status = receiver.take(self.path, self.headers, body)
+                status = receiver.take(urllib.parse.urlsplit(self.path).path, self.headers, body)  # a proxy gets the absolute form
                 if status is None:
                     self.close_connection = True
                     return
