@@ -19,6 +19,9 @@
 /* With a larger difference of clocks agents report that they are not ready. */
 #define CLOCK_SKEW_MAX_MS 2000
 
+/* An answer takes milliseconds; under an alarm none comes. */
+#define ALARM_WAIT_MS 1000
+
 struct doctor {
     struct mg_cli *cli;
     struct mg_service_list services;
@@ -389,7 +392,8 @@ static bool is_to_compare(struct doctor *doctor, int index)
     return index < asked->count || queues == NULL || queues->consumers >= 0;
 }
 
-static void broker_check(struct doctor *doctor)
+/* False: the broker cannot be asked. */
+static bool broker_check(struct doctor *doctor)
 {
     struct mg_err err;
     bool is_compared;
@@ -407,11 +411,43 @@ static void broker_check(struct doctor *doctor)
             : is_compared  ? "exchanges and queues are as they should be"
                            : "no exchange or queue that this user may look at is missing; it may not compare "
                              "their arguments");
+    return class == MG_OK || class == MG_PERMANENT;
 }
 
 static void policy_found(void *arg, const char *line)
 {
     finding(arg, false, "policy", line);
+}
+
+static void on_tried(void *arg, enum mg_publish_outcome outcome)
+{
+    (void)outcome;
+    *(bool *)arg = true;
+}
+
+/* The broker tells an alarm only to publishers. So a message is published that no queue gets. */
+static void alarm_check(struct doctor *doctor)
+{
+    struct mg_cli *cli = doctor->cli;
+    const struct mg_broker_options nothing_else = {.name = NULL};
+    const struct mg_message message = {
+        .exchange = MG_EXCHANGE_COMMANDS, .routing_key = "makegood.probe", .type = "probe"};
+    struct mg_err err;
+    bool is_answered = false;
+    if (mg_cli_open_broker(cli, &nothing_else) != MG_EXIT_DONE) {
+        return; /* it has been told why */
+    }
+    if (mg_broker_publish(cli->broker, &message, on_tried, &is_answered, &err) == MG_OK) {
+        (void)mg_cli_wait(cli, &is_answered, ALARM_WAIT_MS);
+    }
+    if (mg_broker_is_blocked(cli->broker)) {
+        finding(
+            doctor, false, "broker",
+            "it blocks publishers (memory or disk alarm), so no order moves: rabbitmqctl status names the "
+            "alarm; free memory or disk there");
+    }
+    mg_broker_destroy(cli->broker); /* its callback writes to this function's memory */
+    cli->broker = NULL;
 }
 
 static void binding_found(void *arg, const char *line)
@@ -472,7 +508,9 @@ static enum mg_exit_code verb_doctor(struct mg_cli *cli)
     } else {
         finding(&doctor, false, "database", why);
     }
-    broker_check(&doctor);
+    if (broker_check(&doctor)) {
+        alarm_check(&doctor);
+    }
     bindings_check(&doctor);
     policies_check(&doctor);
     mg_table_free(&tables.agents);

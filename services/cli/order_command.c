@@ -94,6 +94,13 @@ static enum mg_exit_code result_print(struct mg_cli *cli, const struct mg_comman
 
 static enum mg_exit_code outcome_print(const struct asking *asking)
 {
+    if (!asking->is_over && mg_broker_is_blocked(mg_command_client_broker(asking->client))) {
+        return mg_cli_fail(
+            MG_EXIT_UNAVAILABLE,
+            "the broker blocks publishers (memory or disk alarm): free some there; the command "
+            "may be carried out when the alarm ends: see makegood order show %s",
+            asking->command.order_id);
+    }
     if (!asking->is_over) {
         return mg_cli_fail(MG_EXIT_TIMED_OUT,
                            "no scheduler answered in time; the command may still be carried out: "

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 
-from harness import scenario
+from harness import scenario, step
 from local import processes
 from test_console import Console
 
@@ -50,8 +50,15 @@ def readiness_tells_that_a_server_is_silent(s):
 @scenario(own_servers=True, schedulers=2, services=("payment",))
 def all_schedulers_say_the_same_of_an_alarm_of_the_broker(s):
     """The broker informs only publishers of its alarm. Would catch: an idle scheduler that is ready while another is not."""
+    s.load_workflow("pay", [step("charge", "payment")])
+    order = s.client.submit("pay")
+    s.wait_state(order, "processed")
     s.servers.rabbit.ctl("set_disk_free_limit", "1000000GB")
     becomes_unready(s, s.cluster.schedulers, "the broker has blocked publishers")
+    line = "WRONG broker       it blocks publishers (memory or disk alarm)"
+    s.wait(lambda: line in s.cluster.tool("doctor", check=False).stdout, "doctor names the alarm")
+    done = s.cluster.tool("order", "cancel", order.order_id, "--reason", "none", "--timeout", "5s", check=False)
+    assert done.returncode == 6 and "the broker blocks publishers (memory or disk alarm)" in done.stderr, done.stderr
     s.servers.rabbit.ctl("set_disk_free_limit", "50MB")
     for process in s.cluster.schedulers:
         process.wait_ready()

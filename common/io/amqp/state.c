@@ -48,10 +48,14 @@ bool mg_broker_can_publish(const struct mg_broker *broker)
            (publisher->link.is_open && !publisher->link.is_blocked && !publisher->is_doubted);
 }
 
+bool mg_broker_is_blocked(const struct mg_broker *broker)
+{
+    return broker->publish.link.is_open && broker->publish.link.is_blocked;
+}
+
 bool mg_broker_is_barred(const struct mg_broker *broker)
 {
-    const struct mg_publisher *publisher = &broker->publish;
-    return publisher->is_doubted || (publisher->link.is_open && publisher->link.is_blocked);
+    return broker->publish.is_doubted || mg_broker_is_blocked(broker);
 }
 
 static bool consume_is_up(const struct mg_broker *broker)
