@@ -16,7 +16,7 @@
 /* Backoff between offers of one reply. A broker that fails over needs about a second. */
 #define REPLY_BACKOFF_MS     100
 #define REPLY_BACKOFF_MAX_MS 2000
-/* A reply is owed for so long after complete-by. By then an operator has long been told. */
+/* A reply is owed for so long after complete-by. By then an alert has long been open. */
 #define OWED_MAX_MS (10 * 60 * 1000)
 
 static void offer(struct mg_job *job);

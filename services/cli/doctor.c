@@ -425,7 +425,7 @@ static void on_tried(void *arg, enum mg_publish_outcome outcome)
     *(bool *)arg = true;
 }
 
-/* The broker tells an alarm only to publishers. So a message is published that no queue gets. */
+/* The broker reports an alarm only to publishers. So a message is published that no queue gets. */
 static void alarm_check(struct doctor *doctor)
 {
     struct mg_cli *cli = doctor->cli;
@@ -435,7 +435,7 @@ static void alarm_check(struct doctor *doctor)
     struct mg_err err;
     bool is_answered = false;
     if (mg_cli_open_broker(cli, &nothing_else) != MG_EXIT_DONE) {
-        return; /* it has been told why */
+        return; /* the reason is printed */
     }
     if (mg_broker_publish(cli->broker, &message, on_tried, &is_answered, &err) == MG_OK) {
         (void)mg_cli_wait(cli, &is_answered, ALARM_WAIT_MS);

@@ -109,7 +109,7 @@ bool mg_broker_can_publish(const struct mg_broker *broker);
 /* True if the broker takes no publish although it is there: it blocks publishers, or an exchange is missing
  * or forbidden. A lost connection is none of that. mg_broker_is_up has the reason. */
 bool mg_broker_is_barred(const struct mg_broker *broker);
-/* True under a memory or disk alarm. RabbitMQ tells it only to a connection that has published. */
+/* True under a memory or disk alarm. RabbitMQ reports it only to a connection that has published. */
 bool mg_broker_is_blocked(const struct mg_broker *broker);
 /* Result of the latest attempts to connect. A required queue that is missing counts as refused. */
 enum mg_reach mg_broker_reach(const struct mg_broker *broker);
