@@ -126,7 +126,7 @@ static const struct mg_verb *verb_of(int argc, char **argv)
     return argc > 1 ? mg_verb_find(argv[1], argc > 2 ? argv[2] : NULL) : NULL;
 }
 
-/* Prints what was asked of the program itself, or runs a verb. */
+/* Answers a question about the program itself, or runs a verb. */
 static enum mg_exit_code words_run(int argc, char **argv)
 {
     const struct mg_verb *verb = verb_of(argc, argv);

@@ -51,7 +51,7 @@
 enum mg_prints {
     MG_PRINTS_ONE,     /* one object */
     MG_PRINTS_LIST,    /* any number of answers: one array, or one line each */
-    MG_PRINTS_JSON,    /* one object, whatever --output says */
+    MG_PRINTS_JSON,    /* one object, for each --output */
     MG_PRINTS_TEXT,    /* no JSON */
     MG_PRINTS_NOTHING, /* the verb runs until a signal ends it */
     MG_PRINTS_ANY,     /* for the manual page of all verbs */
