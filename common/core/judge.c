@@ -9,6 +9,7 @@
 #include "core/doubt.h"
 #include "core/plan.h"
 #include "core/policy.h"
+#include "core/poll.h"
 #include "core/quiet.h"
 #include "core/undo.h"
 
@@ -21,8 +22,8 @@ static int64_t wait_max_ms(const struct mg_decider *decider, int index)
         return retry->cool_down_ms;
     }
     const struct mg_step *step = &decider->order.steps[index];
-    int64_t poll_ms = decider->plan->steps[index].poll_ms;
-    if (reason == MG_REASON_REMOTE_WORKING && !mg_step_is_backward(step)) {
+    int64_t poll_ms = mg_poll_interval_ms(decider, index);
+    if (reason == MG_REASON_REMOTE_WORKING && (!mg_step_is_backward(step) || mg_step_asks_undone(step))) {
         return poll_ms;
     }
     if (reason == MG_REASON_ASKED_TO_WAIT) {
@@ -187,72 +188,21 @@ static enum mg_verdict do_replied(struct mg_decider *decider, int index)
     return mg_decider_end(decider, MG_IMPOSSIBLE, "no such outcome");
 }
 
-/* The verify failed, or could not be sent: the step stays in doubt, or with its accepted work, and is
- * verified again. */
-static enum mg_verdict verify_again(struct mg_decider *decider, int index, enum mg_reason reason,
-                                    int64_t due_at_ms)
-{
-    enum mg_step_event event =
-        decider->order.steps[index].is_accepted ? MG_STEP_EVENT_ACCEPT : MG_STEP_EVENT_DOUBT;
-    return wait_for(decider, index, event, reason, due_at_ms);
-}
-
-/* The last poll is at the end of the work's time. If the clock was set past that end, work and polling
- * continue at the normal interval. */
-static int64_t poll_next_ms(const struct mg_decider *decider, const struct mg_step *step, int64_t wait_ms)
-{
-    int64_t now_ms = decider->context->now_ms, next_ms = now_ms + wait_ms;
-    return step->finish_by_ms > now_ms ? mg_earlier(next_ms, step->finish_by_ms) : next_ms;
-}
-
-/* The service works, and only the poll failed. This ends nothing before the work's time is over, counts
- * against no attempt, and is repeated at growing intervals. */
-static enum mg_verdict poll_failed(struct mg_decider *decider, int index, enum mg_reason reason)
-{
-    const struct mg_step_plan *plan = &decider->plan->steps[index];
-    struct mg_step *step = &decider->order.steps[index];
-    if (mg_has_passed(decider->context, step->finish_by_ms)) {
-        decider->order.failure_count++;
-        return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_FINISH_EXPIRED, 0);
-    }
-    step->poll_failure_count++;
-    int64_t wait_ms = mg_backoff_ms(plan->poll_ms, mg_later(plan->poll_ms, plan->retry.max_backoff_ms),
-                                    (uint32_t)step->poll_failure_count, mg_policy_retry_after_ms(decider),
-                                    mg_decider_random(decider, index));
-    return verify_again(decider, index, reason,
-                        poll_next_ms(decider, step, mg_later(plan->poll_ms, wait_ms)));
-}
-
 static enum mg_verdict verify_failed(struct mg_decider *decider, int index, enum mg_reason reason)
 {
     if (decider->order.steps[index].is_accepted) {
-        return poll_failed(decider, index, reason);
+        return mg_poll_failed(decider, index, reason);
     }
     switch (mg_policy_count_failure(decider, index)) {
     case MG_BUDGET_ATTEMPT:
-        return verify_again(decider, index, reason, mg_policy_backoff_at_ms(decider, index));
+        return mg_poll_again(decider, index, reason, mg_policy_backoff_at_ms(decider, index));
     case MG_BUDGET_COOL_DOWN:
-        return verify_again(decider, index, MG_REASON_COOLING_DOWN,
-                            decider->context->now_ms + mg_policy_retry(decider, index)->cool_down_ms);
+        return mg_poll_again(decider, index, MG_REASON_COOLING_DOWN,
+                             decider->context->now_ms + mg_policy_retry(decider, index)->cool_down_ms);
     case MG_BUDGET_SPENT:
         break;
     }
     return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_ATTEMPTS_EXHAUSTED, 0);
-}
-
-/* The service reports work in progress, or may still begin it: polling continues until the work's time is
- * over. */
-static enum mg_verdict poll_answered(struct mg_decider *decider, int index)
-{
-    struct mg_step *step = &decider->order.steps[index];
-    if (mg_has_passed(decider->context, step->finish_by_ms)) {
-        decider->order.failure_count++;
-        return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_FINISH_EXPIRED, 0);
-    }
-    step->is_accepted = true;
-    step->poll_failure_count = 0;
-    return mg_decider_step(decider, index, MG_STEP_EVENT_ACCEPT, MG_REASON_REMOTE_WORKING,
-                           poll_next_ms(decider, step, decider->plan->steps[index].poll_ms));
 }
 
 static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
@@ -262,7 +212,7 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
     bool was_accepted = step->is_accepted;
     if (was_accepted && !mg_quiet_is_reached(decider, index)) {
         /* Law 11, quiesce: after the 202 its attempt still has all of its time. */
-        return poll_answered(decider, index);
+        return mg_poll_answered(decider, index);
     }
     if (plan->is_absent_final) {
         step->is_maybe = false;
@@ -307,7 +257,7 @@ static enum mg_verdict verify_accepted(struct mg_decider *decider, int index)
     if (!step->is_accepted && step->failure_count > 0) {
         step->failure_count--; /* the doubt's count: the attempt has not failed */
     }
-    return poll_answered(decider, index);
+    return mg_poll_answered(decider, index);
 }
 
 static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
@@ -322,8 +272,8 @@ static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
     case MG_OUTCOME_TRANSIENT:
     case MG_OUTCOME_UNKNOWN:
         if (decider->cause->is_service_down) {
-            return verify_again(decider, index, mg_policy_down_reason(decider),
-                                mg_policy_park_until_ms(decider));
+            return mg_poll_again(decider, index, mg_policy_down_reason(decider),
+                                 mg_policy_park_until_ms(decider));
         }
         return verify_failed(decider, index, MG_REASON_REPLY_TRANSIENT);
     case MG_OUTCOME_PERMANENT:
@@ -394,7 +344,7 @@ static enum mg_verdict do_overdue(struct mg_decider *decider, int index)
 static enum mg_verdict verify_overdue(struct mg_decider *decider, int index)
 {
     if (mg_policy_is_service_away(decider, index)) {
-        return verify_again(decider, index, decider->context->gate[index], mg_policy_park_until_ms(decider));
+        return mg_poll_again(decider, index, decider->context->gate[index], mg_policy_park_until_ms(decider));
     }
     return verify_failed(decider, index, MG_REASON_EXPIRED);
 }
@@ -464,7 +414,7 @@ enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider)
         return mg_undo_unpublishable(decider, index, may_be_out);
     }
     if (step->kind == MG_KIND_VERIFY) {
-        return verify_again(decider, index, MG_REASON_UNPUBLISHABLE, mg_policy_park_until_ms(decider));
+        return mg_poll_again(decider, index, MG_REASON_UNPUBLISHABLE, mg_policy_park_until_ms(decider));
     }
     step->is_maybe = step->is_maybe || may_be_out;
     return do_wait(decider, index, MG_REASON_UNPUBLISHABLE, may_be_out);

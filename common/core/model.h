@@ -57,13 +57,15 @@ struct mg_step_plan {
     uint64_t needs; /* part of `after`: if one of them is skipped, so is this step */
     bool has_guard; /* a ready step is not dispatched before its guard is evaluated */
     int64_t complete_within_ms, undo_complete_within_ms;
-    int64_t finish_within_ms; /* 0: a 202 counts as a 200 */
-    int64_t poll_ms;          /* interval of the verifies of accepted work */
+    int64_t finish_within_ms;                    /* 0: a 202 counts as a 200 */
+    int64_t poll_ms;                             /* interval of the verifies of accepted work */
+    int64_t undo_finish_within_ms, undo_poll_ms; /* the same of an undo */
     struct mg_retry_plan retry, undo_retry;
     enum mg_on_unknown on_unknown;
     enum mg_learn learn;
     bool has_verify, has_undo;
-    bool needs_result; /* the undo refers to the result of its own do */
+    bool has_undo_verify; /* the undo's own query, which asks whether the undo happened */
+    bool needs_result;    /* the undo refers to the result of its own do */
     bool is_pivot, is_at_most_once, is_absent_final;
 };
 
@@ -76,12 +78,14 @@ struct mg_plan {
 
 struct mg_step {
     enum mg_step_state state;
-    enum mg_kind kind;           /* of the running attempt, or of the last one */
-    enum mg_reason reason;       /* of the present state */
-    bool is_maybe;               /* law 10, sticky maybe: only a proof or a finished undo clears it */
-    bool is_undo_dispatched;     /* since the last rise of the generation */
-    bool is_refused;             /* the last do provably did not execute: a resume may use a new key */
-    bool is_accepted;            /* the service works on it (202), until finish_by_ms */
+    enum mg_kind kind;       /* of the running attempt, or of the last one */
+    enum mg_reason reason;   /* of the present state */
+    bool is_maybe;           /* law 10, sticky maybe: only a proof or a finished undo clears it */
+    bool is_undo_dispatched; /* since the last rise of the generation */
+    bool is_refused;         /* the last do provably did not execute: a resume may use a new key */
+    /* The service works on it (202), until finish_by_ms. Behind a dispatched undo: it works on the undo, or,
+     * without finish_by_ms, may have done it; see mg_step_asks_undone. */
+    bool is_accepted;
     uint32_t attempt;            /* law 5, attempt fence: the fencing token; never reset */
     uint32_t failure_count;      /* counted failures in this direction since the last cool-down */
     uint32_t cool_down_count;    /* cool-downs taken in this direction */
@@ -236,6 +240,12 @@ static inline bool mg_step_is_to_undo(const struct mg_step *step)
 {
     return step->state == MG_STEP_UNDO_PENDING || step->state == MG_STEP_UNDO_WAITING ||
            step->state == MG_STEP_UNDO_RUNNING;
+}
+
+/* The undo may have happened, and the next request, or the running one, is its verify. */
+static inline bool mg_step_asks_undone(const struct mg_step *step)
+{
+    return mg_step_is_to_undo(step) && step->is_undo_dispatched && step->is_accepted;
 }
 
 #endif

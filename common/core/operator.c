@@ -33,7 +33,8 @@ static void step_revive(struct mg_decider *decider, int index)
     (void)mg_decider_step(decider, index, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR, 0);
     step_forget_failures(step);
     bool is_polled_on =
-        step->is_maybe && step->state == MG_STEP_PENDING && !mg_doubt_is_repeated(decider, index);
+        from == MG_STEP_UNDO_WAITING /* its undo, too */ ||
+        (step->is_maybe && step->state == MG_STEP_PENDING && !mg_doubt_is_repeated(decider, index));
     step->is_accepted = step->is_accepted && is_polled_on;
     step->finish_by_ms = step->is_accepted ? step->finish_by_ms : 0;
     if (step->state == MG_STEP_UNDO_PENDING) {
@@ -215,7 +216,8 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
                              .kind = old.kind,
                              .is_maybe = old.is_maybe,                     /* and so does the key */
                              .is_undo_dispatched = old.is_undo_dispatched, /* its next do takes a new key */
-                             .is_accepted = old.is_accepted && old.is_maybe,
+                             .is_accepted = old.is_accepted && old.is_maybe &&
+                                            !(mg_step_is_backward(&old) && old.is_undo_dispatched),
                              .attempt = old.attempt,
                              .generation = old.generation + (is_refused ? 1 : 0),
                              .quiet_at_ms = old.quiet_at_ms};

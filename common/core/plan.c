@@ -74,7 +74,11 @@ void mg_plan_dispatch(struct mg_decider *decider, int index, enum mg_kind kind)
     }
     step->attempt++;
     step->kind = kind;
-    step->is_undo_dispatched = step->is_undo_dispatched || kind == MG_KIND_UNDO;
+    if (kind == MG_KIND_UNDO) { /* an acceptance from here on is that of the undo */
+        step->is_undo_dispatched = true;
+        step->is_accepted = false;
+        step->finish_by_ms = 0;
+    }
     int64_t within_ms = kind == MG_KIND_UNDO ? plan->undo_complete_within_ms : plan->complete_within_ms;
     (void)mg_decider_step(decider, index, MG_STEP_EVENT_DISPATCH, MG_REASON_NONE, 0);
     step->complete_by_ms = now_ms + within_ms;
@@ -320,6 +324,7 @@ static void plan_undos(struct mg_decider *decider)
             step->failure_count = 0;
             step->poll_failure_count = 0;
             step->cool_down_count = 0;
+            step->is_accepted = step->is_accepted && !step->is_undo_dispatched; /* of an earlier undo's key */
             bool is_quiet = mg_quiet_is_reached(decider, i);
             (void)mg_decider_step(decider, i, MG_STEP_EVENT_PLAN_UNDO,
                                   is_quiet ? MG_REASON_ORDER_TURNED_BACK : MG_REASON_QUIESCING,
@@ -386,11 +391,14 @@ static void finish_backward(struct mg_decider *decider)
     }
 }
 
-/* The next request of a step that is to be undone: the undo, or an attempt that learns the result which the
- * undo needs. If neither way leads to the result, it is the undo, which then cannot be built. */
+/* The next request of a step that is to be undone: the undo, its verify, or an attempt that learns the result
+ * which the undo needs. If neither way leads to the result, it is the undo, which then cannot be built. */
 static enum mg_kind next_kind(const struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
+    if (mg_step_asks_undone(&decider->order.steps[index])) {
+        return MG_KIND_VERIFY;
+    }
     if (!mg_decider_lacks_result(decider, index)) {
         return MG_KIND_UNDO;
     }
@@ -405,11 +413,12 @@ static enum mg_kind next_kind(const struct mg_decider *decider, int index)
 
 /* An attempt to learn the result may still act like any do. No undo overtakes it (law 11, quiesce), and no
  * further attempt to learn: so what such an attempt finds holds for all before it. An undo does not wait for
- * an undo. */
+ * an undo, and its verify only if its outcome is unclear. */
 static void undo_advance(struct mg_decider *decider, int index)
 {
-    bool was_undo = decider->order.steps[index].kind == MG_KIND_UNDO;
-    if (!was_undo && !mg_quiet_is_reached(decider, index)) {
+    const struct mg_step *step = &decider->order.steps[index];
+    bool may_be_overtaken = mg_step_asks_undone(step) ? step->finish_by_ms == 0 : step->kind != MG_KIND_UNDO;
+    if (may_be_overtaken && !mg_quiet_is_reached(decider, index)) {
         (void)mg_decider_step(decider, index, MG_STEP_EVENT_PARK, MG_REASON_QUIESCING,
                               mg_quiet_due_at(decider, index));
     } else {

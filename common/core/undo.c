@@ -5,18 +5,22 @@
  * carried: a do repeated under its key (the same bytes, law 8, derived identities), or a verify. A repeated
  * do may have the effect that it asks about. That is harmless, because the step stays to be undone until its
  * undo is done or nothing is proved to stand. Learning and the undo have the attempts of the undo's policy,
- * each for itself.
+ * each for itself. An undo that the service works on, or that may have happened, is asked about by its own
+ * verify, if it has one.
  */
 #include "core/undo.h"
 
 #include "core/policy.h"
+#include "core/poll.h"
 #include "core/quiet.h"
 
 /* No further attempt. An undo without a result that could be learned has that cause, and not the one of the
  * last failure; one that an answer left without it cannot be built. */
 static enum mg_verdict give_up(struct mg_decider *decider, int index, enum mg_reason reason)
 {
-    bool is_learning = decider->order.steps[index].kind != MG_KIND_UNDO && reason != MG_REASON_UNRENDERABLE;
+    const struct mg_step *step = &decider->order.steps[index];
+    bool is_learning =
+        step->kind != MG_KIND_UNDO && !mg_step_asks_undone(step) && reason != MG_REASON_UNRENDERABLE;
     return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_FAIL,
                            is_learning ? MG_REASON_LEARN_FAILED : reason, 0);
 }
@@ -64,18 +68,112 @@ static enum mg_verdict failed(struct mg_decider *decider, int index, enum mg_rea
                                            : retry(decider, index, reason);
 }
 
+/* ---- the undo and its verify ---- */
+
+/* The undo may have happened: its verify goes out next, if there is one, else the undo again. */
+static void note_doubt(struct mg_decider *decider, int index, bool may_have_acted)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    bool is_undo = step->kind == MG_KIND_UNDO && may_have_acted;
+    step->is_accepted = step->is_accepted || (is_undo && decider->plan->steps[index].has_undo_verify);
+}
+
+/* It does not count yet, but the verify's answer may. */
+static enum mg_verdict undo_doubt(struct mg_decider *decider, int index, enum mg_reason reason,
+                                  bool may_have_acted)
+{
+    note_doubt(decider, index, may_have_acted);
+    if (!mg_step_asks_undone(&decider->order.steps[index])) {
+        return failed(decider, index, reason);
+    }
+    if (decider->cause->may_still_act) {
+        mg_policy_attempt_stays_open(decider, index);
+    }
+    return decider->cause->is_service_down
+               ? park(decider, index, mg_policy_down_reason(decider))
+               : mg_poll_again(decider, index, reason, mg_quiet_due_at(decider, index));
+}
+
+static enum mg_verdict undo_accepted(struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    struct mg_step *step = &decider->order.steps[index];
+    if (plan->undo_finish_within_ms == 0) {
+        return complete(decider, index);
+    }
+    mg_policy_attempt_stays_open(decider, index);
+    step->is_accepted = true;
+    step->finish_by_ms = decider->context->now_ms + plan->undo_finish_within_ms;
+    return mg_poll_answered(decider, index);
+}
+
 static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
 {
     switch (decider->cause->outcome) {
     case MG_OUTCOME_DONE:
     case MG_OUTCOME_ABSENT:
-    case MG_OUTCOME_ACCEPTED: /* the service has accepted the undo; undos are not polled */
         return complete(decider, index);
+    case MG_OUTCOME_ACCEPTED:
+        return undo_accepted(decider, index);
     case MG_OUTCOME_TRANSIENT:
     case MG_OUTCOME_UNKNOWN:
-        return failed(decider, index, MG_REASON_REPLY_TRANSIENT);
+        return undo_doubt(decider, index, MG_REASON_REPLY_TRANSIENT,
+                          decider->cause->executed != MG_EXECUTED_NO);
     case MG_OUTCOME_PERMANENT:
         return give_up_counted(decider, index, MG_REASON_REPLY_PERMANENT);
+    case MG_OUTCOME_COUNT:
+        break;
+    }
+    return mg_decider_end(decider, MG_IMPOSSIBLE, "no such outcome");
+}
+
+/* The verify gave no answer. While the service works on the undo, that counts nothing. */
+static enum mg_verdict ask_failed(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    return decider->order.steps[index].finish_by_ms > 0 ? mg_poll_failed(decider, index, reason)
+                                                        : retry(decider, index, reason);
+}
+
+/* No undo has happened. It goes out again under its key. */
+static enum mg_verdict ask_absent(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    if (step->finish_by_ms > 0 && !mg_quiet_is_reached(decider, index)) {
+        return mg_poll_answered(decider, index); /* law 11, quiesce: it may still begin */
+    }
+    enum mg_verdict verdict = retry(decider, index, MG_REASON_VERIFIED_ABSENT);
+    step->is_accepted = false;
+    step->finish_by_ms = 0;
+    return verdict;
+}
+
+static enum mg_verdict ask_accepted(struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    struct mg_step *step = &decider->order.steps[index];
+    if (step->finish_by_ms == 0) { /* the verify after a doubt found the undo in progress */
+        step->finish_by_ms =
+            decider->context->now_ms + mg_later(plan->undo_finish_within_ms, plan->undo_complete_within_ms);
+    }
+    return mg_poll_answered(decider, index);
+}
+
+static enum mg_verdict ask_replied(struct mg_decider *decider, int index)
+{
+    switch (decider->cause->outcome) {
+    case MG_OUTCOME_DONE:
+        return complete(decider, index);
+    case MG_OUTCOME_ABSENT:
+        return ask_absent(decider, index);
+    case MG_OUTCOME_ACCEPTED:
+        return ask_accepted(decider, index);
+    case MG_OUTCOME_TRANSIENT:
+    case MG_OUTCOME_UNKNOWN:
+        return decider->cause->is_service_down ? park(decider, index, mg_policy_down_reason(decider))
+                                               : ask_failed(decider, index, MG_REASON_REPLY_TRANSIENT);
+    case MG_OUTCOME_PERMANENT:
+        return decider->cause->is_work_refused ? give_up_counted(decider, index, MG_REASON_REPLY_PERMANENT)
+                                               : ask_failed(decider, index, MG_REASON_REPLY_PERMANENT);
     case MG_OUTCOME_COUNT:
         break;
     }
@@ -219,7 +317,8 @@ enum mg_verdict mg_undo_replied(struct mg_decider *decider, int index)
     case MG_KIND_DO:
         return repeat_replied(decider, index);
     case MG_KIND_VERIFY:
-        return verify_replied(decider, index);
+        return mg_step_asks_undone(&decider->order.steps[index]) ? ask_replied(decider, index)
+                                                                 : verify_replied(decider, index);
     case MG_KIND_UNDO:
         return undo_replied(decider, index);
     case MG_KIND_COUNT:
@@ -237,13 +336,21 @@ enum mg_verdict mg_undo_overdue(struct mg_decider *decider, int index)
         return mg_decider_end(decider, MG_IMPOSSIBLE, "no such kind");
     }
     step->is_maybe = step->is_maybe || step->kind == MG_KIND_DO;
-    return mg_policy_is_service_away(decider, index) ? park(decider, index, decider->context->gate[index])
-                                                     : retry(decider, index, MG_REASON_EXPIRED);
+    note_doubt(decider, index, true);
+    if (mg_policy_is_service_away(decider, index)) {
+        return park(decider, index, decider->context->gate[index]);
+    }
+    if (!mg_step_asks_undone(step)) {
+        return retry(decider, index, MG_REASON_EXPIRED);
+    }
+    return step->kind == MG_KIND_UNDO ? undo_doubt(decider, index, MG_REASON_EXPIRED, true)
+                                      : ask_failed(decider, index, MG_REASON_EXPIRED);
 }
 
 enum mg_verdict mg_undo_unpublishable(struct mg_decider *decider, int index, bool may_be_out)
 {
     struct mg_step *step = &decider->order.steps[index];
     step->is_maybe = step->is_maybe || (step->kind == MG_KIND_DO && may_be_out);
+    note_doubt(decider, index, may_be_out);
     return park(decider, index, MG_REASON_UNPUBLISHABLE);
 }

@@ -96,10 +96,20 @@ bool mg_reach_is_used(const struct mg_action *action)
            action->encode != MG_ENCODE_JSON;
 }
 
+bool mg_workflow_is_polled(const struct mg_workflow *workflow, int step, enum mg_kind kind, bool asks_undone)
+{
+    const struct mg_step_plan *plan = &workflow->plan.steps[step];
+    bool is_of_undo = kind == MG_KIND_UNDO || asks_undone;
+    return (is_of_undo ? plan->undo_finish_within_ms : plan->finish_within_ms) > 0;
+}
+
 int mg_workflow_request_version(const struct mg_workflow *workflow, int step, enum mg_kind kind)
 {
     const struct mg_workflow_step *of = &workflow->steps[step];
-    if (kind != MG_KIND_VERIFY && mg_workflow_conditions(of, kind)->refused_when != NULL) {
+    bool is_polled_undo = kind == MG_KIND_UNDO && mg_workflow_is_polled(workflow, step, kind, false);
+    bool may_be_refused =
+        kind != MG_KIND_VERIFY && mg_workflow_conditions(of, kind, false)->refused_when != NULL;
+    if (is_polled_undo || may_be_refused) {
         return MG_REQUEST_VERSION_JUDGED;
     }
     return mg_reach_is_used(&of->actions[kind]) ? MG_REQUEST_VERSION_REACH : 1;

@@ -26,7 +26,7 @@ struct mg_request {
     int64_t complete_by_ms;  /* database clock */
     int64_t sent_at_ms;      /* database clock, when published */
     bool is_at_most_once;    /* one try, and no call on a redelivery */
-    bool is_pollable;        /* a 202 means accepted, and a verify polls it (the step has finish_within) */
+    bool is_pollable;        /* a 202 means accepted, and a verify polls it (there is a finish_within) */
     int version;             /* of the oldest reader that serves it right; 0 counts as 1 */
     struct mg_slice request; /* the `request` member: {"method", "path", "body"?, …} as text */
     /* The same, parsed; borrowed from the body or, for unescaped text, from the arena. */

@@ -201,7 +201,7 @@ void mg_service_classify(const struct mg_service *service, enum mg_kind kind, in
         executed = MG_EXECUTED_MAYBE;
     }
     /* Without a poll the 202 is the final answer. */
-    if (outcome == MG_OUTCOME_ACCEPTED && (!is_pollable || kind == MG_KIND_UNDO)) {
+    if (outcome == MG_OUTCOME_ACCEPTED && !is_pollable) {
         outcome = MG_OUTCOME_DONE;
         executed = MG_EXECUTED_YES;
     }

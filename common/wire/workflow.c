@@ -62,8 +62,9 @@ static const char *const RETRY_NAMES[] = {"attempts",  "backoff",    "max_backof
 static const char *const ACTION_NAMES[] = {"method", "path",   "query",    "headers", "body",
                                            "encode", "accept", "response", NULL};
 static const char *const UNDO_NAMES[] = {
-    "method",   "path",  "query",           "headers",   "body",         "encode", "accept",
-    "response", "retry", "complete_within", "done_when", "refused_when", NULL};
+    "method",   "path",  "query",           "headers",   "body",         "encode",        "accept",
+    "response", "retry", "complete_within", "done_when", "refused_when", "finish_within", "poll",
+    "verify",   NULL};
 static const char *const ON_FAILURE[] = {"compensate", "error", NULL};
 static const char *const ON_UNKNOWN[] = {"retry", "verify", "operator", NULL};
 static const char *const RESULT[] = {"json", "none", NULL};
@@ -198,10 +199,28 @@ static void read_conditions(const struct mg_json_object *object, struct mg_condi
     source->refused_when = mg_json_get_typed(object, "refused_when", MG_OPTIONAL, MG_JSON_STRING);
 }
 
-static void read_undo(const struct mg_json_object *step, struct mg_arena *arena, struct mg_step_plan *plan,
-                      struct mg_action *ret_action, struct mg_step_source *source)
+/* Of a step or an undo. */
+static void read_polls(const struct mg_json_object *object, bool has_verify, int64_t *ret_finish_within_ms,
+                       int64_t *ret_poll_ms)
 {
-    struct mg_json_object undo;
+    *ret_finish_within_ms = mg_json_get_duration(object, "finish_within", LONG_MAX_MS, 0);
+    *ret_poll_ms = mg_json_get_duration(object, "poll", DAY_MS, POLL_DEFAULT_MS);
+    if (*ret_finish_within_ms > 0 && !has_verify) {
+        mg_json_member_fault(
+            object, MG_BAD_INPUT, "finish_within",
+            "accepted work is polled with \"verify\", and there is none; add a \"verify\" action");
+    }
+    if (*ret_finish_within_ms == 0 && mg_json_get(object, "poll", MG_OPTIONAL).data != NULL) {
+        mg_json_member_fault(object, MG_BAD_INPUT, "poll",
+                             "nothing is polled without \"finish_within\"; add it, or leave "
+                             "\"poll\" out");
+    }
+}
+
+static void read_undo(const struct mg_json_object *step, struct mg_arena *arena, struct mg_step_plan *plan,
+                      struct mg_action *actions, struct mg_step_source *source)
+{
+    struct mg_json_object undo, verify;
     struct mg_slice value = mg_json_get(step, "undo", MG_OPTIONAL);
 
     if (value.data == NULL) {
@@ -220,11 +239,16 @@ static void read_undo(const struct mg_json_object *step, struct mg_arena *arena,
         return;
     }
     plan->has_undo = true;
-    read_action(&undo, arena, ret_action);
+    read_action(&undo, arena, &actions[MG_KIND_UNDO]);
     plan->undo_complete_within_ms = mg_json_get_duration(
         &undo, "complete_within", MG_STEP_COMPLETE_WITHIN_MAX_MS, plan->complete_within_ms);
     read_retry(&undo, &UNDO_RETRY_DEFAULT, &plan->undo_retry);
     read_conditions(&undo, &source->undo_conditions);
+    plan->has_undo_verify = mg_json_get(&undo, "verify", MG_OPTIONAL).data != NULL;
+    read_polls(&undo, plan->has_undo_verify, &plan->undo_finish_within_ms, &plan->undo_poll_ms);
+    if (open_action(&undo, "verify", MG_OPTIONAL, ACTION_NAMES, &verify)) {
+        read_action(&verify, arena, &actions[MG_CALL_UNDO_VERIFY]);
+    }
 }
 
 /* Reads the step's policy for an unknown outcome, and checks its requirements. */
@@ -279,18 +303,7 @@ static void read_times(const struct mg_json_object *step, struct mg_step_plan *p
     plan->complete_within_ms = mg_json_get_duration(step, "complete_within", MG_STEP_COMPLETE_WITHIN_MAX_MS,
                                                     STEP_COMPLETE_WITHIN_DEFAULT_MS);
     plan->undo_complete_within_ms = plan->complete_within_ms;
-    plan->finish_within_ms = mg_json_get_duration(step, "finish_within", LONG_MAX_MS, 0);
-    plan->poll_ms = mg_json_get_duration(step, "poll", DAY_MS, POLL_DEFAULT_MS);
-    if (plan->finish_within_ms > 0 && !plan->has_verify) {
-        mg_json_member_fault(
-            step, MG_BAD_INPUT, "finish_within",
-            "accepted work is polled with \"verify\", and there is none; add a \"verify\" action");
-    }
-    if (plan->finish_within_ms == 0 && mg_json_get(step, "poll", MG_OPTIONAL).data != NULL) {
-        mg_json_member_fault(step, MG_BAD_INPUT, "poll",
-                             "nothing is polled without \"finish_within\"; add it, or leave "
-                             "\"poll\" out");
-    }
+    read_polls(step, plan->has_verify, &plan->finish_within_ms, &plan->poll_ms);
 }
 
 static void read_step(struct mg_json_faults *faults, struct owned_workflow *owned, struct mg_slice value,
@@ -323,7 +336,7 @@ static void read_step(struct mg_json_faults *faults, struct owned_workflow *owne
     if (open_action(&object, "verify", MG_OPTIONAL, ACTION_NAMES, &action)) {
         read_action(&action, owned->arena, &step->actions[MG_KIND_VERIFY]);
     }
-    read_undo(&object, owned->arena, plan, &step->actions[MG_KIND_UNDO], source);
+    read_undo(&object, owned->arena, plan, step->actions, source);
 }
 
 static void read_steps(const struct mg_json_object *object, struct owned_workflow *owned,

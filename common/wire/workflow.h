@@ -32,13 +32,17 @@ struct mg_conditions {
     const struct mg_expr *done_when, *refused_when;
 };
 
+/* Behind the calls of each kind: the query about the undo. It goes out as a verify. */
+enum { MG_CALL_UNDO_VERIFY = MG_KIND_COUNT, MG_CALL_COUNT };
+const char *mg_call_name(int call); /* its place within the step: "do", "undo/verify" */
+
 struct mg_workflow_step {
     char name[MG_NAME_MAX + 1];
     char service[MG_NAME_MAX + 1];
-    struct mg_action actions[MG_KIND_COUNT];
-    struct mg_conditions conditions;      /* of answers to its do and its verify */
-    struct mg_conditions undo_conditions; /* of answers to its undo */
-    bool has_no_result;                   /* it wants none: what a good answer has as its body is left */
+    struct mg_action actions[MG_CALL_COUNT]; /* by kind, and MG_CALL_UNDO_VERIFY */
+    struct mg_conditions conditions;         /* of answers to its do and its verify */
+    struct mg_conditions undo_conditions;    /* of answers to its undo and the verify of that */
+    bool has_no_result;                      /* it wants none: what a good answer has as its body is left */
     bool uses_own_result; /* its verify or undo refers to its own result: the result of a 202 is kept, too */
     struct mg_guard *guard; /* `when` and `require`; NULL: none */
 };
@@ -48,11 +52,11 @@ struct mg_workflow_label {
     struct mg_slice text; /* template over ${/payload/…}, ${/order_id}, ${= …} */
 };
 
-/* Of good answers to this kind of request. */
+/* Of good answers to this kind of request. `asks_undone`: a verify is that of the undo. */
 static inline const struct mg_conditions *mg_workflow_conditions(const struct mg_workflow_step *step,
-                                                                 enum mg_kind kind)
+                                                                 enum mg_kind kind, bool asks_undone)
 {
-    return kind == MG_KIND_UNDO ? &step->undo_conditions : &step->conditions;
+    return kind == MG_KIND_UNDO || asks_undone ? &step->undo_conditions : &step->conditions;
 }
 
 #define MG_REQUIREMENTS_MAX 16 /* of one step, or of the order: a person reads them */
@@ -119,7 +123,10 @@ struct mg_render_input {
         *faults;            /* why a result cannot be read, by step index; absent if it can. NULL: all can */
     int64_t accepted_at_ms; /* as stored with the order, or about to be */
     bool is_high;
+    bool asks_undone; /* a verify of the step is that of its undo */
 };
+/* A 202 to this kind of request is polled. */
+bool mg_workflow_is_polled(const struct mg_workflow *workflow, int step, enum mg_kind kind, bool asks_undone);
 /* Writes the `request` member for one step and kind: {"method":…,"path":…,"body":…}. MG_PERMANENT: a
  * reference has no value; the text names it. The same input gives the same bytes (law 8, derived
  * identities). */

@@ -328,8 +328,8 @@ static void leave_open(struct mg_reply *reply, bool is_polled, const char *code)
 bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, struct mg_reply *reply)
 {
     const struct mg_conditions *conditions =
-        mg_workflow_conditions(&input->workflow->steps[step], reply->kind);
-    bool is_polled = reply->kind != MG_KIND_UNDO && input->workflow->plan.steps[step].finish_within_ms > 0;
+        mg_workflow_conditions(&input->workflow->steps[step], reply->kind, input->asks_undone);
+    bool is_polled = mg_workflow_is_polled(input->workflow, step, reply->kind, input->asks_undone);
     bool is_good = reply->outcome == MG_OUTCOME_DONE || reply->outcome == MG_OUTCOME_ACCEPTED;
     char fault_text[MG_ERROR_TEXT_MAX + 1];
 

@@ -30,13 +30,13 @@ enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input,
 /* Changes a reply by the conditions of its step. False: they do not concern it, and it is as
  * it was. Only a good answer (done or accepted) is judged.
  *
- * | conditions | do                                        | verify                       | undo |
- * |------------|-------------------------------------------|------------------------------|--------------------|
- * | done       | done                                      | done                         | done | | refused
- * | permanent; executed no if nothing of this | permanent, executed no       | permanent          | | |
- * delivery may have acted before            |                              |                    | | neither
- * | accepted with finish_within, else unknown | as do                        | unknown            | | unclear
- * | unknown; a 202 stays accepted             | as do                        | unknown            |
+ * | conditions | do                                        | verify     | undo      |
+ * |------------|-------------------------------------------|------------|-----------|
+ * | done       | done                                      | done       | done      |
+ * | refused    | permanent; executed no if nothing of this | permanent, | permanent |
+ * |            | delivery may have acted before            | no         |           |
+ * | neither    | accepted with finish_within, else unknown | as do      | as do     |
+ * | unclear    | unknown; a 202 stays accepted             | as do      | as do     |
  */
 bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, struct mg_reply *reply);
 

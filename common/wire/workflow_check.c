@@ -483,14 +483,14 @@ static void check_template(struct reference_check *check, const char *place)
     }
 }
 
-static void check_action(struct reference_check *check, const struct mg_action *action)
+static void check_action(struct reference_check *check, const struct mg_action *action, int call)
 {
     char place[MG_JSON_POINTER_SIZE];
     struct mg_action_part parts[MG_ACTION_PARTS];
 
     mg_action_parts(action, parts);
     for (int i = 0; i < MG_ACTION_PARTS; i++) {
-        (void)snprintf(place, sizeof(place), "/steps/%d/%s/%s", check->step, mg_kind_name(check->kind),
+        (void)snprintf(place, sizeof(place), "/steps/%d/%s/%s", check->step, mg_call_name(call),
                        parts[i].member);
         if (parts[i].text.data != NULL) {
             check_template(check, place);
@@ -532,23 +532,25 @@ static void check_learn(const struct mg_workflow *workflow, int step, bool has_o
 static void check_actions(struct mg_workflow *workflow, int step, uint64_t before,
                           const struct mg_certainty *certainty, struct mg_json_faults *faults)
 {
-    bool has_own[MG_KIND_COUNT] = {false};
-    for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
-        const struct mg_action *action = &workflow->steps[step].actions[kind];
+    bool has_own[MG_CALL_COUNT] = {false};
+    for (int call = 0; call < MG_CALL_COUNT; call++) {
+        const struct mg_action *action = &workflow->steps[step].actions[call];
         struct reference_check check = {.workflow = workflow,
                                         .faults = faults,
                                         .certainty = certainty,
                                         .step = step,
-                                        .kind = (enum mg_kind)kind,
+                                        .kind =
+                                            call == MG_CALL_UNDO_VERIFY ? MG_KIND_UNDO : (enum mg_kind)call,
                                         .before = before};
         if (action->is_present) {
-            check_action(&check, action);
+            check_action(&check, action, call);
         }
-        has_own[kind] = check.has_own;
+        has_own[call] = check.has_own;
     }
-    workflow->plan.steps[step].needs_result = has_own[MG_KIND_UNDO];
-    workflow->has_learning = workflow->has_learning || has_own[MG_KIND_UNDO];
-    workflow->steps[step].uses_own_result = has_own[MG_KIND_UNDO] || has_own[MG_KIND_VERIFY];
+    bool needs_result = has_own[MG_KIND_UNDO] || has_own[MG_CALL_UNDO_VERIFY];
+    workflow->plan.steps[step].needs_result = needs_result;
+    workflow->has_learning = workflow->has_learning || needs_result;
+    workflow->steps[step].uses_own_result = needs_result || has_own[MG_KIND_VERIFY];
     check_learn(workflow, step, has_own[MG_KIND_VERIFY], faults);
 }
 

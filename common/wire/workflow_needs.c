@@ -7,6 +7,11 @@
 #include "wire/workflow_check.h"
 #include "wire/workflow_exprs.h"
 
+const char *mg_call_name(int call)
+{
+    return call == MG_CALL_UNDO_VERIFY ? "undo/verify" : mg_kind_name((enum mg_kind)call);
+}
+
 void mg_action_parts(const struct mg_action *action, struct mg_action_part ret_parts[MG_ACTION_PARTS])
 {
     ret_parts[0] = (struct mg_action_part){"path", action->path};

@@ -287,11 +287,11 @@ static void step_check(struct proof *proof, int step)
     answer_check(proof, step, "refused_when", of->conditions.refused_when);
     answer_check(proof, step, "undo/done_when", of->undo_conditions.done_when);
     answer_check(proof, step, "undo/refused_when", of->undo_conditions.refused_when);
-    for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
-        mg_action_parts(&of->actions[kind], parts);
+    for (int call = 0; call < MG_CALL_COUNT; call++) {
+        mg_action_parts(&of->actions[call], parts);
         for (int k = 0; k < MG_ACTION_PARTS; k++) {
-            (void)snprintf(pointer, sizeof(pointer), "/steps/%d/%s/%s", step,
-                           mg_kind_name((enum mg_kind)kind), parts[k].member);
+            (void)snprintf(pointer, sizeof(pointer), "/steps/%d/%s/%s", step, mg_call_name(call),
+                           parts[k].member);
             text_check(proof, pointer, parts[k].text);
         }
     }
@@ -418,11 +418,11 @@ void mg_workflow_hints(const struct mg_workflow *workflow, mg_workflow_hint_fn *
         if (is_undo_blind(&workflow->steps[i])) {
             undo_hint(&hints, i);
         }
-        for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
-            mg_action_parts(&workflow->steps[i].actions[kind], parts);
+        for (int call = 0; call < MG_CALL_COUNT; call++) {
+            mg_action_parts(&workflow->steps[i].actions[call], parts);
             for (int k = 0; k < MG_ACTION_PARTS; k++) {
-                (void)snprintf(pointer, sizeof(pointer), "/steps/%d/%s/%s", i,
-                               mg_kind_name((enum mg_kind)kind), parts[k].member);
+                (void)snprintf(pointer, sizeof(pointer), "/steps/%d/%s/%s", i, mg_call_name(call),
+                               parts[k].member);
                 text_hint(&hints, pointer, parts[k].text);
             }
         }

@@ -302,7 +302,8 @@ enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, 
                                  struct mg_err *err)
 {
     const struct mg_workflow_step *source_step = &input->workflow->steps[step];
-    const struct mg_action *action = &source_step->actions[kind];
+    bool is_asking = kind == MG_KIND_VERIFY && input->asks_undone;
+    const struct mg_action *action = &source_step->actions[is_asking ? MG_CALL_UNDO_VERIFY : (int)kind];
     struct value_source source = {.input = input, .max = ret_request->max};
 
     if (!action->is_present) {
@@ -407,7 +408,12 @@ enum mg_class mg_workflow_undo_check(const struct mg_workflow *workflow, int ste
     results[step] = result;
     mg_root_values_make(&input, &source.roots);
     mg_buf_init(&tried, TRIED_MAX_BYTES);
-    enum mg_class class = render_action(&workflow->steps[step].actions[MG_KIND_UNDO], &source, &tried, err);
+    const struct mg_action *actions = workflow->steps[step].actions;
+    enum mg_class class = render_action(&actions[MG_KIND_UNDO], &source, &tried, err);
+    if (class == MG_OK && actions[MG_CALL_UNDO_VERIFY].is_present) {
+        mg_buf_clear(&tried);
+        class = render_action(&actions[MG_CALL_UNDO_VERIFY], &source, &tried, err);
+    }
     mg_buf_finish(&tried);
     evaluation_end(&source);
     return class == MG_OK || class == MG_TRANSIENT ? class : MG_PERMANENT;

@@ -56,6 +56,7 @@ struct row {
     struct mg_audit *audit;
     struct mg_caller caller;
     struct mg_slice results[MG_STEPS_MAX]; /* the given ones, and the tested step's own */
+    bool asks_undone;                      /* a verify is that of the undo */
     uint32_t attempt;
     struct mg_err *err;
 };
@@ -72,7 +73,8 @@ static struct mg_render_input input_of(const struct row *row, const char *order_
                                     .order_id = order_id,
                                     .payload = options->payload,
                                     .results = row->results,
-                                    .accepted_at_ms = row->audit->accepted_at_ms};
+                                    .accepted_at_ms = row->audit->accepted_at_ms,
+                                    .asks_undone = row->asks_undone};
 }
 
 /* ---- the request ---- */
@@ -88,7 +90,7 @@ static void identity_write(const struct row *row, enum mg_audit_call call, struc
         .kind = kind,
         .sent_at_ms = mg_clock_wall_ms(),
         .is_at_most_once = plan->is_at_most_once && kind == MG_KIND_DO,
-        .is_pollable = plan->finish_within_ms > 0,
+        .is_pollable = mg_workflow_is_polled(options->workflow, options->step, kind, row->asks_undone),
         .version = mg_workflow_request_version(options->workflow, options->step, kind),
     };
     ret->complete_by_ms =
@@ -97,8 +99,8 @@ static void identity_write(const struct row *row, enum mg_audit_call call, struc
     memcpy(ret->step, step_of(row->audit)->name, sizeof(ret->step));
     memcpy(ret->service, options->service->name, sizeof(ret->service));
     mg_key_write(ret->order_id, ret->step, MG_KIND_DO, 0, ret->do_key);
-    mg_key_write(ret->order_id, ret->step, kind == MG_KIND_UNDO ? MG_KIND_UNDO : MG_KIND_DO, 0,
-                 ret->idempotency_key);
+    bool is_of_undo = kind == MG_KIND_UNDO || row->asks_undone;
+    mg_key_write(ret->order_id, ret->step, is_of_undo ? MG_KIND_UNDO : MG_KIND_DO, 0, ret->idempotency_key);
 }
 
 /* From the definition to the request that an agent reads. MG_PERMANENT: a value that the call needs is not
@@ -149,8 +151,9 @@ static enum mg_class call_judged(struct row *row, const struct mg_request *reque
     return class;
 }
 
-/* Accepted work is polled with verify until it is done, refused or absent, or until the time is over. */
-static enum mg_class accepted_await(struct row *row, enum mg_audit_call call, struct mg_audit_seen *seen)
+/* Accepted work, or an accepted undo, is polled with its verify until it is done, refused or absent, or until
+ * the time is over. */
+static enum mg_class accepted_poll(struct row *row, enum mg_audit_call call, struct mg_audit_seen *seen)
 {
     const struct mg_audit_options *options = &row->audit->options;
     const struct mg_step_plan *plan = &options->workflow->plan.steps[options->step];
@@ -158,10 +161,12 @@ static enum mg_class accepted_await(struct row *row, enum mg_audit_call call, st
     enum mg_audit_call poll = CALLS[call].key == KEY_DONE ? MG_AUDIT_VERIFY : MG_AUDIT_VERIFY_BEHIND;
     seen->is_accepted = true;
     result_keep(row, seen);
-    while (plan->has_verify && mg_clock_boot_ms() + plan->poll_ms < until_boot_ms) {
+    bool has_verify = row->asks_undone ? plan->has_undo_verify : plan->has_verify;
+    int64_t poll_ms = row->asks_undone ? plan->undo_poll_ms : plan->poll_ms;
+    while (has_verify && mg_clock_boot_ms() + poll_ms < until_boot_ms) {
         struct mg_request request;
         struct mg_audit_seen polled = {.kind = MG_KIND_VERIFY};
-        mg_caller_rest(&row->caller, plan->poll_ms);
+        mg_caller_rest(&row->caller, poll_ms);
         row->attempt++;
         enum mg_class class = request_make(row, poll, &request, row->err);
         class = class == MG_OK ? call_judged(row, &request, &polled) : class;
@@ -179,6 +184,14 @@ static enum mg_class accepted_await(struct row *row, enum mg_audit_call call, st
         }
     }
     return MG_OK;
+}
+
+static enum mg_class accepted_await(struct row *row, enum mg_audit_call call, struct mg_audit_seen *seen)
+{
+    row->asks_undone = CALLS[call].kind == MG_KIND_UNDO;
+    enum mg_class class = accepted_poll(row, call, seen);
+    row->asks_undone = false;
+    return class;
 }
 
 static void MG_PRINTF(2, 3) skip(struct mg_audit_seen *seen, const char *format, ...)
@@ -219,7 +232,7 @@ static enum mg_class call_make(struct row *row, enum mg_audit_call call)
         return MG_OK;
     }
     class = call_judged(row, &request, seen);
-    if (class == MG_OK && request.kind == MG_KIND_DO && seen->reply.outcome == MG_OUTCOME_ACCEPTED) {
+    if (class == MG_OK && request.kind != MG_KIND_VERIFY && seen->reply.outcome == MG_OUTCOME_ACCEPTED) {
         class = accepted_await(row, call, seen);
     }
     return class;

@@ -174,9 +174,9 @@ static void begin_say(struct telling *telling, int step)
     }
 }
 
-static void action_say(struct telling *telling, int step, enum mg_kind kind, const char *begin)
+static void action_say(struct telling *telling, int step, int call, const char *begin)
 {
-    const struct mg_action *action = &telling->workflow->steps[step].actions[kind];
+    const struct mg_action *action = &telling->workflow->steps[step].actions[call];
     char path[SHOWN_MAX + 8], body[SHOWN_MAX + 8];
     shown(action->path, path);
     if (action->body.data != NULL) {
@@ -229,14 +229,20 @@ static void answers_say(struct telling *telling, int step)
                              : "Any other good answer leaves its outcome unclear.");
 }
 
+static void polls_say(struct telling *telling, int step, const char *subject, int64_t finish_within_ms,
+                      int64_t poll_ms)
+{
+    char within[DURATION_SIZE], poll[DURATION_SIZE];
+    if (finish_within_ms > 0) {
+        say(telling, step, "%s means that the service works on it. It is asked every %s, for %s.", subject,
+            duration(poll_ms, poll), duration(finish_within_ms, within));
+    }
+}
+
 static void doubt_say(struct telling *telling, int step)
 {
     const struct mg_step_plan *plan = &telling->workflow->plan.steps[step];
-    char within[DURATION_SIZE], poll[DURATION_SIZE];
-    if (plan->finish_within_ms > 0) {
-        say(telling, step, "An answer 202 means that the service works on it. It is asked every %s, for %s.",
-            duration(plan->poll_ms, poll), duration(plan->finish_within_ms, within));
-    }
+    polls_say(telling, step, "An answer 202", plan->finish_within_ms, plan->poll_ms);
     if (plan->has_verify) {
         action_say(telling, step, MG_KIND_VERIFY,
                    plan->on_unknown == MG_ON_UNKNOWN_VERIFY ? "If the outcome is unclear, it asks"
@@ -258,8 +264,14 @@ static void undo_say(struct telling *telling, int step)
     }
     action_say(telling, step, MG_KIND_UNDO, "It is undone by");
     tries_say(telling, step, "The undo", plan->undo_complete_within_ms, &plan->undo_retry);
-    conditions_say(telling, step, &telling->workflow->steps[step].undo_conditions,
-                   "A good answer to the undo", "After any other good answer the undo is repeated.");
+    conditions_say(
+        telling, step, &telling->workflow->steps[step].undo_conditions, "A good answer to the undo",
+        plan->undo_finish_within_ms > 0 ? "Any other good answer to it means that the service works on it."
+                                        : "After any other good answer the undo is repeated.");
+    if (plan->has_undo_verify) {
+        action_say(telling, step, MG_CALL_UNDO_VERIFY, "If it is unclear whether the undo happened, it asks");
+    }
+    polls_say(telling, step, "An answer 202 to the undo", plan->undo_finish_within_ms, plan->undo_poll_ms);
     if (plan->learn != MG_LEARN_NONE) {
         say(telling, step, "An undo that lacks the step's result learns it first, by %s.",
             plan->learn == MG_LEARN_REPEAT ? "the call once more" : "asking the service");

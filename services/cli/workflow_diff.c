@@ -145,22 +145,35 @@ static void retry_diff(struct diffing *diffing, const char *member, const struct
     count_diff(diffing, place, old->cool_downs, new->cool_downs);
 }
 
+/* `place`: of the step or its undo. */
+static void polls_diff(struct diffing *diffing, const char *place, int64_t old_ms, int64_t new_ms,
+                       int64_t old_poll_ms, int64_t new_poll_ms)
+{
+    char member[PLACE_SIZE];
+    snprintf(member, sizeof(member), "%sfinish_within", place);
+    time_diff(diffing, member, old_ms, new_ms);
+    if (old_ms > 0 && new_ms > 0) {
+        snprintf(member, sizeof(member), "%spoll", place);
+        time_diff(diffing, member, old_poll_ms, new_poll_ms);
+    }
+}
+
 static const char *encode_name(enum mg_encode encode)
 {
     return encode == MG_ENCODE_FORM ? "form" : encode == MG_ENCODE_TEXT ? "text" : "json";
 }
 
-static void action_diff(struct diffing *diffing, enum mg_kind kind, const struct mg_action *old,
+static void action_diff(struct diffing *diffing, int call, const struct mg_action *old,
                         const struct mg_action *new)
 {
     char place[PLACE_SIZE];
-    const char *name = mg_kind_name(kind);
+    const char *name = mg_call_name(call);
     if (old->is_present != new->is_present) {
         const struct mg_action *there = old->is_present ? old : new;
-        char call[VALUE_SIZE];
-        snprintf(call, sizeof(call), "%s %.*s", there->method, (int)mg_utf8_cut(there->path, 400),
+        char text[VALUE_SIZE];
+        snprintf(text, sizeof(text), "%s %.*s", there->method, (int)mg_utf8_cut(there->path, 400),
                  there->path.data);
-        report(diffing, name, old->is_present ? call : NULL, old->is_present ? NULL : call);
+        report(diffing, name, old->is_present ? text : NULL, old->is_present ? NULL : text);
         return;
     }
     if (!old->is_present) {
@@ -198,10 +211,7 @@ static void plan_diff(struct diffing *diffing, const struct mg_step_plan *old, c
     retry_diff(diffing, "retry", &old->retry, &new->retry);
     text_diff(diffing, "on_unknown", UNKNOWN[old->on_unknown], UNKNOWN[new->on_unknown]);
     text_diff(diffing, "learn", LEARN[old->learn], LEARN[new->learn]);
-    time_diff(diffing, "finish_within", old->finish_within_ms, new->finish_within_ms);
-    if (old->finish_within_ms > 0 && new->finish_within_ms > 0) {
-        time_diff(diffing, "poll", old->poll_ms, new->poll_ms);
-    }
+    polls_diff(diffing, "", old->finish_within_ms, new->finish_within_ms, old->poll_ms, new->poll_ms);
     bool_diff(diffing, "pivot", old->is_pivot, new->is_pivot);
     bool_diff(diffing, "at_most_once", old->is_at_most_once, new->is_at_most_once);
     bool_diff(diffing, "absent_is_final", old->is_absent_final, new->is_absent_final);
@@ -209,6 +219,8 @@ static void plan_diff(struct diffing *diffing, const struct mg_step_plan *old, c
         time_diff(diffing, "undo/complete_within", old->undo_complete_within_ms,
                   new->undo_complete_within_ms);
         retry_diff(diffing, "undo/retry", &old->undo_retry, &new->undo_retry);
+        polls_diff(diffing, "undo/", old->undo_finish_within_ms, new->undo_finish_within_ms,
+                   old->undo_poll_ms, new->undo_poll_ms);
     }
 }
 
@@ -217,6 +229,12 @@ static struct mg_slice member_of(const struct mg_workflow *workflow, int step, s
     char pointer[PLACE_SIZE];
     snprintf(pointer, sizeof(pointer), "/steps/%d/%.*s", step, (int)mg_utf8_cut(name, 128), name.data);
     return mg_json_find(workflow->text, pointer);
+}
+
+static void member_diff(struct diffing *diffing, int old_step, int new_step, const char *name)
+{
+    json_diff(diffing, name, member_of(diffing->old, old_step, mg_slice_of(name)),
+              member_of(diffing->new, new_step, mg_slice_of(name)));
 }
 
 /* Members that have no default and no plan of their own: conditions, for example. */
@@ -267,9 +285,11 @@ static void step_diff(struct diffing *diffing, int old_step, int new_step)
     after_write(diffing->old, old_step, from);
     after_write(diffing->new, new_step, to);
     text_diff(diffing, "after", from, to);
-    for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
-        action_diff(diffing, (enum mg_kind)kind, &old->actions[kind], &new->actions[kind]);
+    for (int call = 0; call < MG_CALL_COUNT; call++) {
+        action_diff(diffing, call, &old->actions[call], &new->actions[call]);
     }
+    member_diff(diffing, old_step, new_step, "undo/done_when");
+    member_diff(diffing, old_step, new_step, "undo/refused_when");
     plan_diff(diffing, &diffing->old->plan.steps[old_step], &diffing->new->plan.steps[new_step]);
     others_diff(diffing, old_step, new_step, false);
     others_diff(diffing, old_step, new_step, true);

@@ -35,6 +35,7 @@ void mg_order_input_make(const struct mg_workflow *workflow, const struct mg_ord
         .results = ret_input->results,
         .accepted_at_ms = record->created_at_ms,
         .is_high = record->is_high,
+        .asks_undone = step >= 0 && mg_step_asks_undone(&order->steps[step]),
     };
     for (int i = 0; i < workflow->plan.step_count; i++) {
         bool is_skipped =
@@ -58,7 +59,7 @@ void mg_order_input_make_request(const struct mg_workflow *workflow, const struc
                                  int step, enum mg_kind kind, struct mg_order_input *ret_input)
 {
     mg_order_input_make(workflow, record, step, ret_input);
-    if (kind == MG_KIND_UNDO) {
+    if (kind == MG_KIND_UNDO || ret_input->input.asks_undone) {
         ret_input->results[step] = mg_order_undo_result(record, step);
     }
 }

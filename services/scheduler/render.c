@@ -150,10 +150,12 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
     request.kind = state->kind;
     request.complete_by_ms = state->complete_by_ms;
     request.is_at_most_once = plan->is_at_most_once && state->kind == MG_KIND_DO;
-    request.is_pollable = plan->finish_within_ms > 0;
+    bool asks_undone = mg_step_asks_undone(state);
+    bool is_of_undo = state->kind == MG_KIND_UNDO || asks_undone;
+    request.is_pollable = mg_workflow_is_polled(workflow, step, state->kind, asks_undone);
     mg_key_write(record->order_id, request.step, MG_KIND_DO, state->generation, request.do_key);
-    mg_key_write(record->order_id, request.step, state->kind == MG_KIND_UNDO ? MG_KIND_UNDO : MG_KIND_DO,
-                 state->generation, request.idempotency_key);
+    mg_key_write(record->order_id, request.step, is_of_undo ? MG_KIND_UNDO : MG_KIND_DO, state->generation,
+                 request.idempotency_key);
     if (record->traceparent.len < sizeof(request.traceparent) && record->traceparent.data != NULL) {
         memcpy(request.traceparent, record->traceparent.data, record->traceparent.len);
     }

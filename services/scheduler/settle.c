@@ -136,12 +136,18 @@ static bool is_kept(struct mg_fold *fold, int step, const struct mg_reply *reply
     return has == has_all(fold, step, known) ? is_first : has;
 }
 
+/* The answer to the undo, or to its verify, gives no result. */
+static bool is_of_do(const struct mg_fold *fold, int step, const struct mg_reply *reply)
+{
+    return reply->kind != MG_KIND_UNDO && !mg_step_asks_undone(&fold->record->order.steps[step]);
+}
+
 /* True if the reply gives the step's result. */
 static bool has_result(struct mg_fold *fold, int step, const struct mg_reply *reply)
 {
     bool is_unfinished = reply->outcome == MG_OUTCOME_ACCEPTED ||
                          (reply->outcome == MG_OUTCOME_UNKNOWN && reply->result.data != NULL);
-    return reply->kind != MG_KIND_UNDO &&
+    return is_of_do(fold, step, reply) &&
            (reply->outcome == MG_OUTCOME_DONE || (is_unfinished && is_kept(fold, step, reply)));
 }
 
@@ -162,7 +168,7 @@ static void result_put(struct mg_fold *fold, int step, struct mg_slice result)
 static const char *result_fault(const struct mg_fold *fold, int step, const struct mg_reply *reply)
 {
     const struct mg_workflow_step *of = &fold->workflow->workflow->steps[step];
-    bool is_wanted = reply->kind != MG_KIND_UNDO && reply->outcome == MG_OUTCOME_DONE && !of->has_no_result;
+    bool is_wanted = is_of_do(fold, step, reply) && reply->outcome == MG_OUTCOME_DONE && !of->has_no_result;
     return is_wanted && fold->record->steps[step].result.data == NULL ? mg_reply_result_fault(reply) : "";
 }
 
@@ -186,7 +192,7 @@ static void record_update(struct mg_batch *batch, const struct mg_reply *reply, 
         mg_step_error_set(record, mg_slice_of(reply->error_code), mg_slice_of(reply->error_text));
     } else if ((reply->outcome == MG_OUTCOME_ACCEPTED && reply->kind == MG_KIND_DO) ||
                (reply->outcome == MG_OUTCOME_DONE &&
-                (is_open(record) || (reply->kind != MG_KIND_UNDO && is_unreadable(record))))) {
+                (is_open(record) || (is_of_do(fold, step, reply) && is_unreadable(record))))) {
         const struct mg_slice none = {NULL, 0};
         mg_step_error_set(record, none, none); /* an earlier attempt's */
     } else if (reply->outcome != MG_OUTCOME_DONE &&
@@ -234,7 +240,9 @@ static enum mg_executed executed_of(const struct mg_reply *reply, const struct m
 static const struct mg_reply *reply_judged(struct mg_batch *batch, const struct mg_item *item, int step)
 {
     const struct mg_workflow *workflow = item->fold->workflow->workflow;
-    if (!mg_workflow_is_judged(mg_workflow_conditions(&workflow->steps[step], item->reply->kind))) {
+    bool asks_undone = mg_step_asks_undone(&item->fold->record->order.steps[step]);
+    if (!mg_workflow_is_judged(
+            mg_workflow_conditions(&workflow->steps[step], item->reply->kind, asks_undone))) {
         return item->reply;
     }
     struct mg_reply *judged = mg_arena_alloc(batch->arena, sizeof(*judged));

@@ -1,6 +1,7 @@
 """An undo proves what a do proves: each kind of answer to it, against the real agent."""
 
 import json
+import threading
 
 from harness import scenario, step
 from test_reach import StandIn, as_json
@@ -63,8 +64,9 @@ def start_agent(s, shop):
 
 
 def steps(**undo):
+    """A charge that its undo refunds, and a step that fails."""
     few = {"attempts": 3, "backoff": "20ms", "max_backoff": "20ms"}
-    charge = step("charge", "shop", complete_within="3s", do={"method": "POST", "path": "/charge", "body": {}})
+    charge = step("charge", "shop", complete_within="3s", **({"learn": "repeat"} if "verify" in undo else {}), do={"method": "POST", "path": "/charge", "body": {}})
     charge["undo"] = {"method": "POST", "path": "/refund", "body": {"cell": "${/payload/cell}"}, "retry": few, **undo}
     return [charge, step("ship", "shop", after=["charge"], do={"method": "POST", "path": "/ship", "body": {}})]
 
@@ -104,3 +106,81 @@ def an_undo_without_conditions_is_judged_by_its_status(s):
         order = s.client.submit("plain", {"cell": cell})
         s.wait_state(order, "compensated")
         assert (s.step_state(order, "charge"), shop.undone[cell]) == ("undone", 1), (cell, shop.undone)
+
+
+# name: (the answers to the undo, those to its verify; the step's state, its error code, calls of the undo, least calls of its verify)
+POLLED = {
+    "202, ok": ([as_json(202, {})], [as_json(200, OK)], "undone", None, 1, 1),
+    "pending, pending, ok": ([as_json(200, PENDING)], [as_json(200, PENDING), as_json(200, OK)], "undone", None, 1, 2),
+    "202, failed": ([as_json(202, {})], [as_json(200, FAILED)], "undo_failed", "refused/insufficient_funds", 1, 1),
+    "202, 503, page, ok": ([as_json(202, {})], [as_json(503, {}), PAGE, as_json(200, OK)], "undone", None, 1, 3),
+    "202, never": ([as_json(202, {})], [as_json(200, PENDING)], "undo_failed", "not_done_yet", 1, 3),
+    "202, absent, ok": ([as_json(202, {}), as_json(200, OK)], [as_json(404, {})], "undone", None, 2, 2),
+    "failed": ([as_json(200, FAILED)], [], "undo_failed", "refused/insufficient_funds", 1, 0),
+    "lost, done": ([None], [as_json(200, OK)], "undone", None, 1, 1),
+    "lost, pending, ok": ([None], [as_json(200, PENDING), as_json(200, OK)], "undone", None, 1, 2),
+    "lost, absent, ok": ([None, as_json(200, OK)], [as_json(404, {})], "undone", None, 2, 1),
+    "lost, failed": ([None], [as_json(200, FAILED)], "undo_failed", "refused/insufficient_funds", 1, 1),
+    "silent, done": (["silent"], [as_json(200, OK)], "undone", None, 1, 1),
+    "silent, absent, ok": (["silent", as_json(200, OK)], [as_json(404, {})], "undone", None, 2, 1),
+    "unclear, done": ([as_json(200, {})], [as_json(200, OK)], "undone", None, 1, 1),
+}
+
+
+class PolledRefunds(Refunds):
+    """A refund is asked about by its own key."""
+
+    def __init__(self):
+        super().__init__()
+        self.cells, self.asked, self.wrong, self.stuck = {}, {}, [], threading.Event()
+
+    def answer(self, call, body):
+        if call.command == "POST" and call.path != "/refund":
+            return super().answer(call, body)
+        key = call.headers["Idempotency-Key"]
+        cell = self.cells.setdefault(key, json.loads(body)["cell"]) if call.command == "POST" else self.cells.get(key)
+        if cell is None or not key.endswith(".undo") or (call.command == "GET" and call.path != f"/refund/{key}/ch_1"):
+            self.wrong.append((call.path, key))
+            return as_json(400, {})
+        counts, answers = (self.undone, POLLED[cell][0]) if call.command == "POST" else (self.asked, POLLED[cell][1])
+        counts[cell] = counts.get(cell, 0) + 1
+        answer = answers[min(counts[cell], len(answers)) - 1]
+        if answer == "silent":
+            self.stuck.wait(SILENT_S)
+            return None
+        return answer
+
+
+SILENT_S = 1.6  # above the undo's complete_within
+
+
+def polled_judged(s, shop, orders):
+    wrong = []
+    for cell, order in orders.items():
+        _, _, state, code, calls, polls = POLLED[cell]
+        s.wait(lambda order=order: s.state(order) in ("compensated", "error"), f"the order of {cell!r} ends", 40)
+        row = s.step(order, "charge")
+        asked = shop.asked.get(cell, 0)
+        seen = (row["state"], row["error_code"] if state == "undo_failed" else None, shop.undone[cell], asked >= polls, row["result"])
+        wanted = (state, code, calls, True, '{"id": "ch_1", "status": "failed"}')
+        wrong += [f"{cell}: {seen} in place of {wanted}, asked {asked}: {row['error_text']}"] if seen != wanted else []
+    return wrong
+
+
+@scenario(agents=0, services=("shop",))
+def an_undo_is_polled_and_verified_as_a_do_is(s):
+    """Would catch: accepted undos that count as undone; a lost answer that repeats a refund, or proves one; a poll's answer that
+    takes the place of the step's result."""
+    s.expects_open_orders = True
+    shop = PolledRefunds()
+    start_agent(s, shop)
+    s.load_workflow("refund", steps(**CONDITIONS, complete_within="1s", finish_within="7s", poll="500ms",
+                                    verify={"method": "GET", "path": "/refund/${/idempotency_key}/${/results/charge/id}"}),
+                    on_failure="compensate")
+    quick = [cell for cell in POLLED if not cell.startswith("silent")]
+    orders = {cell: s.client.submit("refund", {"cell": cell}) for cell in quick}
+    wrong = polled_judged(s, shop, orders)
+    for cell in POLLED.keys() - orders.keys():  # one at a time: the service stands still meanwhile
+        wrong += polled_judged(s, shop, {cell: s.client.submit("refund", {"cell": cell})})
+    assert not wrong and not shop.wrong, "\n".join([*wrong, str(shop.wrong)])
+    print(f"{len(POLLED)} cells")

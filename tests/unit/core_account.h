@@ -131,6 +131,11 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
         return;
     }
     const struct mg_step_plan *plan = &witness->plan.steps[i];
+    if (mg_step_asks_undone(&witness->before.steps[i]) && witness->before.steps[i].kind == MG_KIND_VERIFY) {
+        bool is_undone = cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_DONE;
+        witness->is_maybe[i] = witness->is_maybe[i] && !is_undone;
+        return;
+    }
     enum mg_kind kind = witness->before.steps[i].kind;
     bool is_good = cause->outcome == MG_OUTCOME_DONE || cause->outcome == MG_OUTCOME_ACCEPTED;
     bool was_certain = cause->executed == MG_EXECUTED_NO && !cause->may_still_act &&
@@ -156,7 +161,8 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
         witness->is_maybe[i] = false;
     } else if (kind == MG_KIND_UNDO && cause->kind == MG_CAUSE_REPLY &&
                (is_good || cause->outcome == MG_OUTCOME_ABSENT)) {
-        witness->is_maybe[i] = false;
+        bool is_polled = cause->outcome == MG_OUTCOME_ACCEPTED && plan->undo_finish_within_ms > 0;
+        witness->is_maybe[i] = witness->is_maybe[i] && is_polled;
     }
 }
 

@@ -121,6 +121,13 @@ static inline void witness_learn(struct witness *witness, int i)
     const struct mg_step_plan *plan = &witness->plan.steps[i];
     const struct mg_step *before = &witness->before.steps[i], *step = &witness->order.steps[i];
     bool is_known = !plan->needs_result || (witness->context.known_results >> i & 1) != 0;
+    if (mg_step_asks_undone(step)) {
+        WITNESS(witness, step->kind == MG_KIND_VERIFY && plan->has_undo_verify,
+                "step %d: %s in place of the undo's verify", i, mg_kind_name(step->kind));
+        WITNESS(witness, witness->world.keys[i][step->generation % WORLD_GENERATIONS].was_undo_dispatched,
+                "step %d: asks about an undo that has not gone out", i);
+        return;
+    }
     WITNESS(witness, (step->kind == MG_KIND_UNDO) == is_known, "step %d: %s, and its result is %sknown", i,
             mg_kind_name(step->kind), is_known ? "" : "un");
     WITNESS(witness, step->kind != MG_KIND_DO || plan->learn == MG_LEARN_REPEAT,
@@ -155,8 +162,10 @@ static inline void witness_dispatch(struct witness *witness, const struct mg_eff
         world->keys[i][step->generation % WORLD_GENERATIONS].was_undo_dispatched = true;
     }
     if (step->attempt < WORLD_ATTEMPTS) {
-        world->attempts[i][step->attempt] = (struct remote_attempt){
-            .kind = step->kind, .generation = step->generation, .complete_by_ms = step->complete_by_ms};
+        world->attempts[i][step->attempt] = (struct remote_attempt){.kind = step->kind,
+                                                                    .asks_undone = mg_step_asks_undone(step),
+                                                                    .generation = step->generation,
+                                                                    .complete_by_ms = step->complete_by_ms};
     }
 }
 
@@ -323,7 +332,7 @@ static inline void witness_steps(struct witness *witness, const struct mg_cause 
                 witness->open_alerts[i + 1][MG_ALERT_UNDO_FAILED] == (after->state == MG_STEP_UNDO_FAILED),
                 "step %d: alert undo_failed", i);
         bool has_learned_nothing = before->state == MG_STEP_UNDO_RUNNING && before->kind != MG_KIND_UNDO &&
-                                   after->state == MG_STEP_UNDO_FAILED;
+                                   !mg_step_asks_undone(before) && after->state == MG_STEP_UNDO_FAILED;
         WITNESS(witness, !has_learned_nothing || (witness->context.known_results >> i & 1) == 0,
                 "step %d: its undo is given up for want of a result that is known", i);
         WITNESS(witness,

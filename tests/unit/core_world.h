@@ -23,12 +23,15 @@ struct remote_key {
     bool is_work_refused; /* for good, and each verify answers so */
     bool is_refused;      /* to every call that comes from now on, by a service that replays its answers */
     int64_t finish_at_ms; /* of work that it accepted */
-    uint32_t acted;       /* the attempt with the effect that stands */
+    bool is_undoing, is_undo_to_refuse, is_undo_refused; /* an undo that it accepted */
+    int64_t undo_at_ms;                                  /* its end */
+    uint32_t acted;                                      /* the attempt with the effect that stands */
 };
 
 /* One attempt, as the world saw it. */
 struct remote_attempt {
     enum mg_kind kind;
+    bool asks_undone; /* the verify of an undo */
     uint32_t generation;
     int64_t complete_by_ms;
     bool is_out;         /* a request went into the broker, or may have */
@@ -304,9 +307,52 @@ static inline void agent_verify(struct world *world, int step, uint32_t attempt)
     }
 }
 
+/* The service begins the undo, and finishes or refuses it later: until then the effect stands. */
+static inline void remote_undo_begin(struct world *world, int step, uint32_t attempt)
+{
+    struct remote_key *key = world_key(world, step, attempt);
+    if (!key->is_undoing) {
+        key->is_undoing = true;
+        key->undo_at_ms = world->now_ms + world_pick(world, world->is_calm ? 2000 : 20000);
+        key->is_undo_to_refuse = world_fault(world, 15);
+    }
+}
+
+/* The undo's own verify. */
+static inline void agent_ask_undone(struct world *world, int step, uint32_t attempt)
+{
+    struct remote_key *key = world_key(world, step, attempt);
+    if (world_fault(world, 30)) {
+        if (world_chance(world, 60)) {
+            world_reply(world, step, attempt,
+                        world_chance(world, 80) ? MG_OUTCOME_TRANSIENT : MG_OUTCOME_PERMANENT,
+                        MG_EXECUTED_MAYBE, world_chance(world, 30));
+        }
+    } else if (key->is_undoing) {
+        world_reply(world, step, attempt, MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, false);
+    } else if (key->is_undo_refused) {
+        world_reply(world, step, attempt, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, false);
+    } else if (key->is_tombstoned) {
+        world_reply(world, step, attempt, MG_OUTCOME_DONE, MG_EXECUTED_YES, false);
+    } else {
+        world_reply(world, step, attempt, MG_OUTCOME_ABSENT, MG_EXECUTED_NO, false);
+    }
+}
+
 static inline void agent_undo(struct world *world, int step, uint32_t attempt)
 {
     struct remote_key *key = world_key(world, step, attempt);
+    const struct mg_step_plan *plan = &world->plan->steps[step];
+    if (plan->undo_finish_within_ms > 0 && key->stands && (key->is_undoing || world_chance(world, 50))) {
+        key->is_undo_refused = false; /* an operator has it undone once more */
+        remote_undo_begin(world, step, attempt);
+        if (!world_fault(world, 20)) {
+            world_reply(world, step, attempt, MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, false);
+        } else if (world_chance(world, 50)) {
+            world_reply(world, step, attempt, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, world_chance(world, 20));
+        }
+        return;
+    }
     if (world_fault(world, 12)) {
         world_reply(world, step, attempt,
                     world_chance(world, 75) ? MG_OUTCOME_TRANSIENT : MG_OUTCOME_PERMANENT, MG_EXECUTED_NO,
@@ -320,8 +366,8 @@ static inline void agent_undo(struct world *world, int step, uint32_t attempt)
         return;
     }
     enum mg_outcome outcome = was_there ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT;
-    world_reply(world, step, attempt, world_chance(world, 5) ? MG_OUTCOME_ACCEPTED : outcome, MG_EXECUTED_YES,
-                false);
+    bool is_final = plan->undo_finish_within_ms > 0 || !world_chance(world, 5); /* else a 202 that means it */
+    world_reply(world, step, attempt, is_final ? outcome : MG_OUTCOME_ACCEPTED, MG_EXECUTED_YES, false);
 }
 
 /* An agent gets a request, or a service acts late. */
@@ -339,6 +385,8 @@ static inline void world_deliver(struct world *world, const struct message *mess
         return; /* past complete-by: silence */
     } else if (at->kind == MG_KIND_DO) {
         agent_do(world, message->step, message->attempt);
+    } else if (at->asks_undone) {
+        agent_ask_undone(world, message->step, message->attempt);
     } else if (at->kind == MG_KIND_VERIFY) {
         agent_verify(world, message->step, message->attempt);
     } else {
@@ -354,6 +402,12 @@ static inline void world_work(struct world *world)
             if (key->is_working && key->finish_at_ms <= world->now_ms) {
                 key->is_working = false;
                 key->stands = true;
+            }
+            if (key->is_undoing && key->undo_at_ms <= world->now_ms) {
+                key->is_undoing = false;
+                key->is_undo_refused = key->is_undo_to_refuse;
+                key->is_tombstoned = key->is_tombstoned || !key->is_undo_to_refuse;
+                key->stands = key->stands && key->is_undo_to_refuse;
             }
         }
     }

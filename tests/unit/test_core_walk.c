@@ -57,6 +57,10 @@ static void step_make(struct world *world, struct mg_step_plan *step)
     retry_make(world, &step->retry);
     retry_make(world, &step->undo_retry);
     step->is_absent_final = step->has_verify && coin(world, 40);
+    step->has_undo_verify = step->has_undo && coin(world, 40);
+    step->undo_finish_within_ms =
+        step->has_undo_verify && coin(world, 60) ? 5000 + world_pick(world, 20000) : 0;
+    step->undo_poll_ms = 500 + world_pick(world, 2000);
     step->finish_within_ms = step->has_verify && coin(world, 40) ? 5000 + world_pick(world, 20000) : 0;
     bool can_verify = step->has_verify && coin(world, 60);
     bool can_retry = !step->is_at_most_once && coin(world, 60);

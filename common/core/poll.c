@@ -1,0 +1,71 @@
+/*
+ * Polls of accepted work: of a do, or on the way back of an undo. They go out as verifies, at an interval,
+ * until the work is done, refused or absent, or its time is over.
+ */
+#include "core/poll.h"
+
+#include "core/backoff.h"
+#include "core/policy.h"
+
+int64_t mg_poll_interval_ms(const struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    return mg_step_asks_undone(&decider->order.steps[index]) ? plan->undo_poll_ms : plan->poll_ms;
+}
+
+static enum mg_verdict wait(struct mg_decider *decider, int index, enum mg_reason reason, int64_t due_at_ms)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    enum mg_step_event event = mg_step_is_backward(step) ? MG_STEP_EVENT_UNDO_RETRY
+                               : step->is_accepted       ? MG_STEP_EVENT_ACCEPT
+                                                         : MG_STEP_EVENT_DOUBT;
+    return mg_decider_step(decider, index, event, reason, due_at_ms);
+}
+
+enum mg_verdict mg_poll_again(struct mg_decider *decider, int index, enum mg_reason reason, int64_t due_at_ms)
+{
+    struct mg_wait asked = mg_policy_wait(decider, reason, due_at_ms);
+    return wait(decider, index, asked.reason, asked.due_at_ms);
+}
+
+/* The last poll is at the end of the work's time. If the clock was set past that end, work and polling
+ * continue at the normal interval. */
+static int64_t next_ms(const struct mg_decider *decider, const struct mg_step *step, int64_t wait_ms)
+{
+    int64_t now_ms = decider->context->now_ms, at_ms = now_ms + wait_ms;
+    return step->finish_by_ms > now_ms ? mg_earlier(at_ms, step->finish_by_ms) : at_ms;
+}
+
+static enum mg_verdict expire(struct mg_decider *decider, int index)
+{
+    bool is_undo = mg_step_is_backward(&decider->order.steps[index]);
+    decider->order.failure_count++;
+    return mg_decider_step(decider, index, is_undo ? MG_STEP_EVENT_UNDO_FAIL : MG_STEP_EVENT_FAIL,
+                           MG_REASON_FINISH_EXPIRED, 0);
+}
+
+enum mg_verdict mg_poll_answered(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    if (mg_has_passed(decider->context, step->finish_by_ms)) {
+        return expire(decider, index);
+    }
+    step->is_accepted = true;
+    step->poll_failure_count = 0;
+    return wait(decider, index, MG_REASON_REMOTE_WORKING,
+                next_ms(decider, step, mg_poll_interval_ms(decider, index)));
+}
+
+enum mg_verdict mg_poll_failed(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    int64_t poll_ms = mg_poll_interval_ms(decider, index);
+    if (mg_has_passed(decider->context, step->finish_by_ms)) {
+        return expire(decider, index);
+    }
+    step->poll_failure_count++;
+    int64_t most_ms = mg_later(poll_ms, mg_policy_retry(decider, index)->max_backoff_ms);
+    int64_t wait_ms = mg_backoff_ms(poll_ms, most_ms, (uint32_t)step->poll_failure_count,
+                                    mg_policy_retry_after_ms(decider), mg_decider_random(decider, index));
+    return mg_poll_again(decider, index, reason, next_ms(decider, step, mg_later(poll_ms, wait_ms)));
+}

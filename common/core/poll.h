@@ -1,0 +1,17 @@
+/* Inside of the core: see poll.c. */
+#ifndef MG_CORE_POLL_H
+#define MG_CORE_POLL_H
+
+#include "core/decider.h"
+
+/* The interval of the polls of the accepted do or undo. */
+int64_t mg_poll_interval_ms(const struct mg_decider *decider, int step);
+/* The verify has settled nothing, and goes out again. */
+enum mg_verdict mg_poll_again(struct mg_decider *decider, int step, enum mg_reason reason, int64_t due_at_ms);
+/* The service works on, or may still begin: polling continues until the work's time is over. */
+enum mg_verdict mg_poll_answered(struct mg_decider *decider, int step);
+/* The service works, and only the poll failed. This ends nothing before the work's time is over, counts
+ * against no attempt, and is repeated at growing intervals. */
+enum mg_verdict mg_poll_failed(struct mg_decider *decider, int step, enum mg_reason reason);
+
+#endif
