@@ -54,7 +54,7 @@ BEGIN
         ('makegood_supervisor', 'supervisor_leader', 'SELECT, UPDATE (epoch, holder, seen_at, swept_at)'),
         ('makegood_supervisor', 'service_control', 'SELECT (service, is_paused, paused_until, concurrency, rate_per_s,'
             ' version)'),
-        ('makegood_supervisor', 'service_state', 'SELECT (service, instance, breaker, is_ready, in_flight, reported_at,'
+        ('makegood_supervisor', 'service_state', 'SELECT (service, instance, breaker, is_ready, in_flight, reported_at, reason,'
             ' process, is_prober)'),
         -- moves ended orders to the archive, and sees how many
         ('makegood_supervisor', 'makegood_retire(bigint, text, integer)', 'EXECUTE'),

@@ -95,7 +95,7 @@ ROWS = {  # number: (title, tests that cover it elsewhere, a remark)
     72: ("deadlock, lock time-out", ["a_locked_order_is_refused_for_now_and_written_later", "others_are_written_past_locked_orders"], ""),
     73: ("old transaction held open", [], ""),
     74: ("row that the database refuses", ["a_row_that_cannot_be_stored_stands_alone",
-                                           "a_poisoned_order_is_set_aside_and_its_neighbours_go_on"],
+                                           "a_refused_order_waits_alone_and_its_neighbours_go_on"],
          "no client can make one: submissions that would are refused (row 6)"),
     75: ("log cannot be written", [], ""),
     76: ("clocks", ["a_wall_clock_that_jumps_does_not_move_a_measured_database_clock", "a_clock_that_goes_back_makes_no_gap",

@@ -155,11 +155,15 @@ def connections_to_the_servers_outlive_a_loss_and_a_half_close(s):
 
 
 def ask_and_close_half(port, head):
-    """The answer to a request behind which the client has closed its half."""
+    """The status of the whole answer to a request behind which the client has closed its half. The server may keep its own half
+    for as long as an idle connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=SOON_S) as end:
         end.sendall(head.encode())
         end.shutdown(socket.SHUT_WR)
-        return b"".join(iter(lambda: end.recv(65536), b""))
+        answer = http.client.HTTPResponse(end)
+        answer.begin()
+        answer.read()
+        return answer.status
 
 
 @scenario(agents=1, schedulers=1, supervisors=1)
@@ -176,7 +180,7 @@ def connections_inward_outlive_a_balancer_and_a_half_close(s):
     for port, path, status in ((door.port, "/v1/orders/none", 404), (console.http_port, "/", 200)):
         head = "".join(f"{name}: {value}\r\n" for name, value in own.items())
         answer = ask_and_close_half(port, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{head}\r\n")
-        assert answer.startswith(f"HTTP/1.1 {status} ".encode()), (path, answer[:200])
+        assert answer == status, (path, answer)
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SOON_S)
         kept.append((connection, path, status))
     for is_again in (False, True):

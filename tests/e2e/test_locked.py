@@ -45,7 +45,8 @@ def ended(s, order):
 def locked_row(s, table):
     order, = in_the_middle(s)
     with held(s, f"/* forgotten */ SELECT pg_backend_pid() FROM {table} WHERE order_id = %s FOR UPDATE", order.order_id):
-        holder = s.rows("SELECT pid FROM pg_stat_activity WHERE state = 'idle in transaction' AND query LIKE '%%forgotten%%'")[0]["pid"]
+        holder = s.rows("SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'"
+                        " AND query LIKE '%%forgotten%%'")[0]["pid"]
         go_on(s)
         explained = named(s, order, f"locked by session {holder}")
         assert f"pg_terminate_backend({holder})" in explained, explained

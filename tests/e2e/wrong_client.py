@@ -2,6 +2,7 @@
 """A client by the Python library that breaks one rule. Usage: wrong_client.py RULE AMQP-URL [CLIENT]
 
 RULE "parts" breaks none: each line is printed in two parts, with a line of the log between them."""
+import json
 import pathlib
 import sys
 import threading
@@ -28,6 +29,8 @@ class Link(library.Link):
     """Publishes as it should not."""
 
     def publish(self, exchange: str, routing_key: str, body: str, on_settled: Callable[[str], None], **properties: Any) -> None:
+        if RULE == "submit":  # the library itself refuses such a name
+            body = json.dumps({**json.loads(body), "workflow": "Not a name"})
         if RULE == "reply_to":
             properties["reply_to"] = "nowhere"
         if RULE in ("form", "persistent", "mandatory"):
@@ -111,7 +114,7 @@ if RULE == "gap":
     library.GAP_S = 1000
 library.ENDS = tuple(word for word in library.ENDS if word != RULE)  # "rejected", "cancelled" or "error"
 with Wrong(*sys.argv[2:4]) as client:
-    order_id = client.submit("Not a name" if RULE == "submit" else "hello", {"name": "Ada", "amount": 14.5},
+    order_id = client.submit("hello", {"name": "Ada", "amount": 14.5},
                              order_id="one-for-all" if RULE == "new_id" else str(uuid.uuid4()))
     if RULE == "patience":
         client._await(lambda: client._orders[order_id].by_seq, 2, "an order is to be done in 2 s")  # pylint: disable=protected-access

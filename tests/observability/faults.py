@@ -434,6 +434,30 @@ class WebhookIsAway(Fault):
         threading.Thread(target=taker.serve_forever, daemon=True).start()
 
 
+class WebhookHasNoQueue(Fault):
+    rules = ("MakegoodWebhookUnread",)
+    about = "the queue of a client's webhook is deleted"
+    QUEUE = "client.unread.webhook"
+
+    def begin(self):
+        self.cluster.tool("broker", "apply", "--webhook", "--client", "unread")
+        port, folder = processes.free_port(), self.show.scratch
+        (folder / "unread-secrets").write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n", encoding="ascii")
+        (folder / "unread-hooks").write_text("unread http://127.0.0.1:9/ unread-secrets\n", encoding="ascii")
+        (folder / "unread-tokens").write_text(f"read unread {'3' * 64}\n", encoding="ascii")
+        gateway = processes.Process(
+            "gateway-unread", [self.cluster.bin / "makegood", "gateway", "--listen", f"127.0.0.1:{port}", "--tokens-file",
+                               folder / "unread-tokens", "--webhooks-file", folder / "unread-hooks"],
+            folder / "gateway-unread.log", http_port=port, env={**self.cluster.env, **self.cluster.tool_env})
+        gateway.start()
+        self.show.watch_too("gateway-unread", gateway.wait_ready())
+        self.traffic.connect()
+        self.traffic.channel.queue_delete(self.QUEUE)
+
+    def mend(self):
+        self.cluster.tool("broker", "apply", "--webhook", "--client", "unread")
+
+
 class WebhookIsSlow(Fault):
     rules = ("MakegoodWebhookBehind",)
     about = "the target of a client's webhook takes ten seconds for each status, one at a time"
@@ -669,7 +693,7 @@ class ServersDie(Fault):
 OVERDUE_LIMIT = 2  # of the supervisors; see AttemptsExpire
 STAGES = (
     (OrdersFail, AgentsDie, RemoteIsAway, BindingIsLost, ServiceFileIsBroken, BulkActionFails, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
-     ClientIsGone, WebhookIsAway, WebhookIsSlow, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
+     ClientIsGone, WebhookIsAway, WebhookHasNoQueue, WebhookIsSlow, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
     (DatabaseRefuses,),  # dead letters are requeued: so no nonsense may lie beside them
     (ServersStutter,),
     (SweepsAreSlow,),

@@ -116,6 +116,8 @@ CASES = {
     "MakegoodServiceFileRefused": ({f'makegood_agents_file_refused{{{AGENT},service="parcels"}}': always(1)}, {"service": "parcels"},
                                    "the service file of parcels is not used"),
     "MakegoodNoScheduler": ({f"up{{{SCHEDULER}}}": None}, {}, "no scheduler runs"),
+    "MakegoodWebhookUnread": ({f'makegood_webhook_queue_up{{{GATEWAY},client="shop"}}': always(0)}, {"client": "shop"},
+                              "no gateway reads the webhook queue of shop"),
     "MakegoodWebhookBehind": ({f'makegood_webhook_oldest_age_seconds{{{GATEWAY},client="shop"}}': always(180)}, {"client": "shop"},
                               "the webhook of shop is slow: its oldest status has waited for 3m 0s"),
     "MakegoodStandstill": ({f"makegood_standstill_seconds{{{SCHEDULER}}}": always(40)}, WHERE,
