@@ -67,7 +67,8 @@ struct mg_token {
     int64_t began_boot_ms;              /* of the last fetch */
     int64_t came_boot_ms, kept_boot_ms; /* of the token; until when it stays though refused; 0: not refused */
     bool was_accepted;                  /* the token, by the service */
-    int64_t accepted_boot_ms;           /* when the service last accepted a token */
+    int64_t accepted_boot_ms;           /* when the service last accepted a token, and which */
+    uint64_t accepted_number;
     /* Refusals since then: the first and the last one, and the number of the first one's token; 0: none. */
     int64_t refused_boot_ms, refused_last_boot_ms;
     uint64_t refused_number;
@@ -474,15 +475,21 @@ int64_t mg_token_refuse(struct mg_token *token, uint64_t number, int64_t left_ms
                        : since_ms < PAUSE_MAX_MS ? since_ms
                                                  : PAUSE_MAX_MS;
     int64_t wait_ms = number == token->number && token->line != NULL ? pause_ms : 0;
-    bool is_known_good = number != refusals->number || token->accepted_boot_ms > refusals->since_boot_ms;
+    /* One that was accepted, and is refused now, has ended: it proves nothing against the request. */
+    bool is_taken_from_others =
+        token->accepted_number == refusals->number && token->accepted_boot_ms > refusals->since_boot_ms;
+    bool is_refused_anew =
+        number != refusals->number && number == token->number && token->accepted_number != number;
     bool has_time = mg_deadline_budget_ms(left_ms - wait_ms) >= MG_TRY_MIN_MS;
-    bool is_final = is_refusing_all || since_ms >= MG_TOKEN_PATIENCE_MS || (is_known_good && !has_time);
+    bool is_final = is_refusing_all || since_ms >= MG_TOKEN_PATIENCE_MS ||
+                    ((is_taken_from_others || is_refused_anew) && !has_time);
     return is_final ? -1 : wait_ms;
 }
 
 void mg_token_accept(struct mg_token *token, uint64_t number)
 {
     token->accepted_boot_ms = mg_clock_boot_ms();
+    token->accepted_number = number;
     token->refused_boot_ms = 0;
     if (number == token->number) {
         token->was_accepted = true;

@@ -39,8 +39,8 @@ struct mg_token_refusals {
 /* A call of a request with the token of this number was refused for its token. A newer token stays, and a
  * young one for some seconds. Returns the milliseconds until the request's next try, 0: as soon as there is a
  * token; -1: the service refuses the request. This is believed after MG_TOKEN_PATIENCE_MS, or earlier where
- * `left_ms`, the request's time, has no room for a further try with a token that is known to be good or that
- * is another one than the first. */
+ * `left_ms`, the request's time, has no room for a further try, and others' calls were taken with the first
+ * refused token since, or a second one was refused at its first use. */
 int64_t mg_token_refuse(struct mg_token *token, uint64_t number, int64_t left_ms,
                         struct mg_token_refusals *refusals);
 /* A call with the token of this number had another answer. */
