@@ -359,6 +359,24 @@ static long as_long(int64_t value)
 /* libcurl's own default: CAs are not parsed for each connection, and new ones apply within a day. */
 #define CA_CACHE_MAX_S (24 * 3600)
 
+#define SET(option, value) is_set = curl_easy_setopt(easy, option, value) == CURLE_OK && is_set
+
+static bool call_set_certificates(CURL *easy, const struct mg_http_request *request)
+{
+    bool is_set = true;
+    if (request->ca_file) {
+        SET(CURLOPT_CAINFO, request->ca_file);
+        SET(CURLOPT_CAPATH, NULL); /* else a libcurl built so would trust the system's CAs too */
+    }
+    if (request->client_cert_file) {
+        SET(CURLOPT_SSLCERT, request->client_cert_file);
+    }
+    if (request->client_key_file) {
+        SET(CURLOPT_SSLKEY, request->client_key_file);
+    }
+    return is_set;
+}
+
 /* The rules of every call. */
 static bool call_set_rules(struct mg_http_call *call, const struct mg_http_request *request)
 {
@@ -378,8 +396,7 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     int64_t life_s =
         is_renewed ? (now_ms - client->renewed_boot_ms) / 1000 - 1 : name_s; /* of a connection */
     bool is_fresh = request->is_fresh || keep_s < 1 || life_s < 1;
-    bool is_set = true;
-#define SET(option, value) is_set = curl_easy_setopt(easy, option, value) == CURLE_OK && is_set
+    bool is_set = call_set_certificates(easy, request);
     SET(CURLOPT_PRIVATE, call);
     SET(CURLOPT_ERRORBUFFER, call->error_text);
     SET(CURLOPT_NOSIGNAL, 1L);
@@ -415,16 +432,6 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     if (client->is_openssl) {
         SET(CURLOPT_SSL_CTX_FUNCTION, on_tls_context);
         SET(CURLOPT_SSL_CTX_DATA, call);
-    }
-    if (request->ca_file) {
-        SET(CURLOPT_CAINFO, request->ca_file);
-        SET(CURLOPT_CAPATH, NULL); /* else a libcurl built so would trust the system's CAs too */
-    }
-    if (request->client_cert_file) {
-        SET(CURLOPT_SSLCERT, request->client_cert_file);
-    }
-    if (request->client_key_file) {
-        SET(CURLOPT_SSLKEY, request->client_key_file);
     }
 #if LIBCURL_VERSION_NUM >= 0x075700
     SET(CURLOPT_CA_CACHE_TIMEOUT, as_long(read_ago_s < CA_CACHE_MAX_S ? read_ago_s : CA_CACHE_MAX_S));
