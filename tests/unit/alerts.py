@@ -99,6 +99,7 @@ WELL = {
     f'makegood_queue_messages{{{SCHEDULER},queue="agent.payment.requests"}}': always(20),
     f'makegood_queue_consumers{{{SCHEDULER},queue="agent.payment.requests"}}': always(2),
     f'makegood_queue_oldest_age_seconds{{{SCHEDULER},queue="agent.payment.requests"}}': always(2),
+    f'makegood_webhook_queue_up{{{GATEWAY},client="shop"}}': always(1),
     f'makegood_webhook_failing_seconds{{{GATEWAY},client="shop"}}': always(0),
     f'makegood_webhook_oldest_age_seconds{{{GATEWAY},client="shop"}}': always(0.4),
     f'makegood_webhook_failing_seconds{{{GATEWAY},client="other"}}': lately(200),
