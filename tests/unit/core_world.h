@@ -282,15 +282,21 @@ static inline void remote_make_absence_final(struct world *world, int step, uint
     }
 }
 
+/* A verify, of a do or an undo, that learns nothing: without a reply, or with one that proves nothing. */
+static inline void agent_verify_fails(struct world *world, int step, uint32_t attempt)
+{
+    if (world_chance(world, 60)) {
+        world_reply(world, step, attempt,
+                    world_chance(world, 80) ? MG_OUTCOME_TRANSIENT : MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE,
+                    world_chance(world, 30));
+    }
+}
+
 static inline void agent_verify(struct world *world, int step, uint32_t attempt)
 {
     struct remote_key *key = world_key(world, step, attempt);
     if (world_fault(world, 30)) {
-        if (world_chance(world, 60)) {
-            world_reply(world, step, attempt,
-                        world_chance(world, 80) ? MG_OUTCOME_TRANSIENT : MG_OUTCOME_PERMANENT,
-                        MG_EXECUTED_MAYBE, world_chance(world, 30));
-        }
+        agent_verify_fails(world, step, attempt);
     } else if (key->stands) {
         world_reply(world, step, attempt, MG_OUTCOME_DONE, MG_EXECUTED_YES, false);
     } else if (key->is_work_refused || world_chance(world, 12)) {
@@ -323,11 +329,7 @@ static inline void agent_ask_undone(struct world *world, int step, uint32_t atte
 {
     struct remote_key *key = world_key(world, step, attempt);
     if (world_fault(world, 30)) {
-        if (world_chance(world, 60)) {
-            world_reply(world, step, attempt,
-                        world_chance(world, 80) ? MG_OUTCOME_TRANSIENT : MG_OUTCOME_PERMANENT,
-                        MG_EXECUTED_MAYBE, world_chance(world, 30));
-        }
+        agent_verify_fails(world, step, attempt);
     } else if (key->is_undoing) {
         world_reply(world, step, attempt, MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, false);
     } else if (key->is_undo_refused) {
