@@ -181,6 +181,7 @@ def a_gateway_killed_under_its_streams_loses_no_status(s):
         door.process.start()
     for follower in followers:
         follower.join()
+    door.process.wait_ready()  # one that has no handler of signals yet would die of its end
     for order_id, _ in orders:
         assert same(seen[order_id], told(s, order_id)), (order_id, seen[order_id])
 
