@@ -284,24 +284,24 @@ class RowIsLocked(Fault):
 
 
 class RowsLie(Fault):
-    """The row of an attempt under way is changed to an undo. No agent answers the attempt, so it is judged, again and again."""
+    """The attempt of a step on the way forward becomes one of an undo. No agent answers it, so it is judged, again and again."""
     rules = ("MakegoodImpossible",)
-    about = "somebody changes a row by hand: an attempt is an undo now"
+    about = "somebody changes a row by hand: a step on the way forward runs an undo"
     is_lasting = True
 
     def begin(self):
         self.load("lies", step("reserve", "inventory", retry={"attempts": 50, "backoff": "200ms", "max_backoff": "1s"}))
         self.order = self.post("lies", {"behaviour": "silent:8"})[0]
         self.wait_row(f"SELECT 1 FROM order_step WHERE order_id = '{self.order}' AND state = 'running'")
-        self.falsify("undo_running")
+        self.falsify("undo")
 
-    def falsify(self, state):
+    def falsify(self, kind):
         """With a new version, so that a scheduler with the order in its cache reads it anew."""
         self.sql(f"WITH process AS (UPDATE order_process SET version = version + 1 WHERE order_id = '{self.order}' RETURNING order_id)"
-                 f" UPDATE order_step s SET state = '{state}' FROM process WHERE s.order_id = process.order_id")
+                 f" UPDATE order_step s SET kind = '{kind}' FROM process WHERE s.order_id = process.order_id")
 
     def mend(self):
-        self.falsify("running")
+        self.falsify("do")
 
 
 class RowsForget(Fault):
