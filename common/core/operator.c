@@ -25,18 +25,20 @@ static void step_forget_failures(struct mg_step *step)
 /* Begins anew a step that waits, is in doubt or has failed, forward or back. Law 8, derived identities: a
  * step that provably did not execute gets a new key, so that the service does not repeat a remembered
  * refusal. A step that may have executed keeps its key, so that the service can recognise it, and work that
- * was accepted stays so. Its policy selects the next request (doubt.h). */
+ * was accepted stays so. Its policy selects the next request (doubt.h). An undo that may have happened is
+ * asked about by its verify, with new time if the service works on it. */
 static void step_revive(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     enum mg_step_state from = step->state;
     (void)mg_decider_step(decider, index, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR, 0);
     step_forget_failures(step);
+    bool asks_undone = from == MG_STEP_UNDO_FAILED && step->is_undo_dispatched;
     bool is_polled_on =
         from == MG_STEP_UNDO_WAITING /* its undo, too */ ||
         (step->is_maybe && step->state == MG_STEP_PENDING && !mg_doubt_is_repeated(decider, index));
-    step->is_accepted = step->is_accepted && is_polled_on;
-    step->finish_by_ms = step->is_accepted ? step->finish_by_ms : 0;
+    step->is_accepted = step->is_accepted && (is_polled_on || asks_undone);
+    step->finish_by_ms = step->is_accepted && is_polled_on ? step->finish_by_ms : 0;
     if (step->state == MG_STEP_UNDO_PENDING) {
         step->due_at_ms = mg_quiet_due_at(decider, index);
         return;

@@ -78,6 +78,14 @@ static void note_doubt(struct mg_decider *decider, int index, bool may_have_acte
     step->is_accepted = step->is_accepted || (is_undo && decider->plan->steps[index].has_undo_verify);
 }
 
+/* The undo was refused: a resume sends it again, unless an earlier copy or attempt may still have acted. */
+static enum mg_verdict undo_refused(struct mg_decider *decider, int index, bool may_have_acted)
+{
+    decider->order.steps[index].is_accepted = false;
+    note_doubt(decider, index, may_have_acted);
+    return give_up_counted(decider, index, MG_REASON_REPLY_PERMANENT);
+}
+
 /* It does not count yet, but the verify's answer may. */
 static enum mg_verdict undo_doubt(struct mg_decider *decider, int index, enum mg_reason reason,
                                   bool may_have_acted)
@@ -118,9 +126,9 @@ static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
     case MG_OUTCOME_TRANSIENT:
     case MG_OUTCOME_UNKNOWN:
         return undo_doubt(decider, index, MG_REASON_REPLY_TRANSIENT,
-                          decider->cause->executed != MG_EXECUTED_NO);
+                          !mg_policy_is_refusal_certain(decider->cause));
     case MG_OUTCOME_PERMANENT:
-        return give_up_counted(decider, index, MG_REASON_REPLY_PERMANENT);
+        return undo_refused(decider, index, !mg_policy_is_refusal_certain(decider->cause));
     case MG_OUTCOME_COUNT:
         break;
     }
@@ -172,7 +180,7 @@ static enum mg_verdict ask_replied(struct mg_decider *decider, int index)
         return decider->cause->is_service_down ? park(decider, index, mg_policy_down_reason(decider))
                                                : ask_failed(decider, index, MG_REASON_REPLY_TRANSIENT);
     case MG_OUTCOME_PERMANENT:
-        return decider->cause->is_work_refused ? give_up_counted(decider, index, MG_REASON_REPLY_PERMANENT)
+        return decider->cause->is_work_refused ? undo_refused(decider, index, false)
                                                : ask_failed(decider, index, MG_REASON_REPLY_PERMANENT);
     case MG_OUTCOME_COUNT:
         break;

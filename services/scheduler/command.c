@@ -192,15 +192,18 @@ static enum mg_verdict restart_apply(struct mg_batch *batch, struct mg_item *ite
                                      const struct mg_cause *cause, struct mg_story story)
 {
     struct mg_fold *fold = item->fold;
-    struct mg_slice before[MG_STEPS_MAX], undo_before[MG_STEPS_MAX];
+    struct known {
+        struct mg_slice result, undo_result, unreadable;
+    } before[MG_STEPS_MAX];
     uint64_t cleared = 0;
     for (int i = 0; i < fold->record->order.step_count; i++) {
         struct mg_step_record *record = &fold->record->steps[i];
         const struct mg_step *step = &fold->record->order.steps[i];
-        before[i] = record->result;
-        undo_before[i] = record->undo_result;
-        if (record->result.data != NULL && step->state != MG_STEP_DONE && !step->is_maybe) {
-            record->result = record->undo_result = (struct mg_slice){NULL, 0};
+        before[i] = (struct known){record->result, record->undo_result, record->unreadable};
+        bool has_any = record->result.data != NULL || record->undo_result.data != NULL ||
+                       record->unreadable.data != NULL;
+        if (has_any && step->state != MG_STEP_DONE && !step->is_maybe) {
+            record->result = record->undo_result = record->unreadable = (struct mg_slice){NULL, 0};
             cleared |= UINT64_C(1) << i;
         }
     }
@@ -210,8 +213,10 @@ static enum mg_verdict restart_apply(struct mg_batch *batch, struct mg_item *ite
         return verdict;
     }
     for (int i = 0; i < fold->record->order.step_count; i++) {
-        fold->record->steps[i].result = before[i];
-        fold->record->steps[i].undo_result = undo_before[i];
+        struct mg_step_record *record = &fold->record->steps[i];
+        record->result = before[i].result;
+        record->undo_result = before[i].undo_result;
+        record->unreadable = before[i].unreadable;
     }
     return verdict;
 }

@@ -15,10 +15,11 @@ struct witness {
     struct mg_decision decision;
     uint64_t followers[WORLD_STEPS];
     bool is_maybe[WORLD_STEPS];
-    uint32_t poll_failures[WORLD_STEPS];               /* in a row, of accepted work */
-    uint32_t revived_at[WORLD_STEPS];                  /* attempts up to here precede a resending command */
-    bool may_do_again[WORLD_STEPS];                    /* although it may have happened: absent, or a word */
-    bool is_let_go[WORLD_STEPS];                       /* by its guard, since the step was last pending */
+    bool is_undo_maybe[WORLD_STEPS];     /* an undo may have happened, and none was proved absent */
+    uint32_t poll_failures[WORLD_STEPS]; /* in a row, of accepted work */
+    uint32_t revived_at[WORLD_STEPS];    /* attempts up to here precede a resending command */
+    bool may_do_again[WORLD_STEPS];      /* although it may have happened: absent, or a word */
+    bool is_let_go[WORLD_STEPS];         /* by its guard, since the step was last pending */
     bool open_alerts[WORLD_STEPS + 1][MG_ALERT_COUNT]; /* [0]: the order's */
     char failure[256];                                 /* the first broken law */
 };
@@ -112,6 +113,40 @@ static inline bool has_request(const struct mg_decision *decision, int step)
 static inline bool is_asking_facts(const struct mg_decision *decision)
 {
     return has_effect(decision, MG_EFFECT_ASK, -1);
+}
+
+/* Likewise for the undo: one that has gone out and was not proved to have had no effect may have happened. */
+static inline void witness_undo_maybe(struct witness *witness, const struct mg_cause *cause)
+{
+    int i = cause->step;
+    if (cause->kind == MG_CAUSE_SETTLE && cause->outcome != MG_OUTCOME_DONE) {
+        witness->is_undo_maybe[i] = false;
+    }
+    if (i < 0 || witness->before.steps[i].state != MG_STEP_UNDO_RUNNING) {
+        return;
+    }
+    bool is_reply = cause->kind == MG_CAUSE_REPLY,
+         was_certain = cause->executed == MG_EXECUTED_NO && !cause->may_still_act;
+    switch (witness->before.steps[i].kind) {
+    case MG_KIND_UNDO:
+        if (cause->kind == MG_CAUSE_OVERDUE) {
+            witness->is_undo_maybe[i] = true;
+        } else if (is_reply || cause->kind == MG_CAUSE_UNPUBLISHABLE) {
+            witness->is_undo_maybe[i] = witness->is_undo_maybe[i] || !was_certain;
+        }
+        break;
+    case MG_KIND_VERIFY:
+        if (is_reply && mg_step_asks_undone(&witness->before.steps[i]) &&
+            (cause->outcome == MG_OUTCOME_ABSENT || cause->is_work_refused)) {
+            witness->is_undo_maybe[i] = false;
+        }
+        break;
+    case MG_KIND_DO:
+    case MG_KIND_COUNT:
+        break;
+    }
+    /* The next undo is of another do. */
+    witness->is_undo_maybe[i] = witness->is_undo_maybe[i] && witness->order.steps[i].state != MG_STEP_UNDONE;
 }
 
 /* The witness's own account of maybe (law 10, sticky maybe), from the cause alone. */

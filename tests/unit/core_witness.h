@@ -159,6 +159,8 @@ static inline void witness_dispatch(struct witness *witness, const struct mg_eff
         witness_learn(witness, i);
     }
     if (step->kind == MG_KIND_UNDO) {
+        WITNESS(witness, !witness->is_undo_maybe[i] || !witness->plan.steps[i].has_undo_verify,
+                "step %d: an undo out of a maybe, and its verify was not asked", i);
         world->keys[i][step->generation % WORLD_GENERATIONS].was_undo_dispatched = true;
     }
     if (step->attempt < WORLD_ATTEMPTS) {
@@ -453,6 +455,7 @@ static inline void witness_go(struct witness *witness, const struct mg_cause *ca
         at->is_open = at->is_open || cause->may_still_act;
     }
     if (cause->step >= 0 && cause->step < witness->order.step_count) {
+        witness_undo_maybe(witness, cause);
         witness_maybe(witness, cause);
     }
     witness_effects(witness);

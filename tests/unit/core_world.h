@@ -345,6 +345,9 @@ static inline void agent_undo(struct world *world, int step, uint32_t attempt)
 {
     struct remote_key *key = world_key(world, step, attempt);
     const struct mg_step_plan *plan = &world->plan->steps[step];
+    struct remote_attempt *at = &world->attempts[step][attempt];
+    at->was_delivered_again = at->was_delivered;
+    at->was_delivered = true;
     if (plan->undo_finish_within_ms > 0 && key->stands && (key->is_undoing || world_chance(world, 50))) {
         key->is_undo_refused = false; /* an operator has it undone once more */
         remote_undo_begin(world, step, attempt);
@@ -365,6 +368,12 @@ static inline void agent_undo(struct world *world, int step, uint32_t attempt)
     key->stands = key->is_working = false;
     key->is_tombstoned = true; /* an undo that comes before its do blocks it */
     if (world_fault(world, 15)) {
+        return;
+    }
+    if (world_fault(world, 10)) { /* its answer, or a proxy's, leaves its effect open */
+        world_reply(world, step, attempt,
+                    world_chance(world, 75) ? MG_OUTCOME_TRANSIENT : MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE,
+                    false);
         return;
     }
     enum mg_outcome outcome = was_there ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT;

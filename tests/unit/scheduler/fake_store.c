@@ -138,6 +138,7 @@ static struct mg_order_record record_copy(struct mg_arena *arena, const struct m
     for (int i = 0; i < from->order.step_count; i++) {
         copy.steps[i].cause = mg_arena_copy(arena, from->steps[i].cause);
         copy.steps[i].result = mg_arena_copy(arena, from->steps[i].result);
+        copy.steps[i].undo_result = mg_arena_copy(arena, from->steps[i].undo_result);
         copy.steps[i].unreadable = mg_arena_copy(arena, from->steps[i].unreadable);
         copy.steps[i].error_code = mg_arena_copy(arena, from->steps[i].error_code);
         copy.steps[i].error_text = mg_arena_copy(arena, from->steps[i].error_text);

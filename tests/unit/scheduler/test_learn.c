@@ -379,6 +379,42 @@ START_TEST(accepted_work_is_polled_by_what_its_202_gave)
 }
 END_TEST
 
+/* Catches: a refund of the charge of before, while the new one stands. The last poll had no body, so the
+ * result that the undo needs was kept apart. */
+START_TEST(a_restarted_order_is_undone_with_its_new_result)
+{
+    fake_store.definition =
+        "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","
+        "\"complete_within\":\"10s\",\"on_unknown\":\"retry\",\"finish_within\":\"10m\",\"poll\":\"1s\",\"learn\":\"verify\","
+        "\"do\":{\"method\":\"POST\",\"path\":\"/r\"},\"verify\":{\"method\":\"GET\",\"path\":\"/r\"},"
+        "\"undo\":{\"method\":\"DELETE\",\"path\":\"/r/${/results/reserve/ref}\"}},"
+        "{\"step\":\"charge\",\"service\":\"payment\",\"after\":[\"reserve\"],\"complete_within\":\"10s\","
+        "\"retry\":{\"attempts\":1},\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"}]}";
+    stage_submit("o1", false);
+    stage_settle();
+    reply("reserve", 1, "do", "accepted");
+    fake_store.ahead_ms += 5000;
+    stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
+    stage_settle();
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "reserve", .attempt = 2, .kind = "verify", .result = "null"});
+    stage_settle();
+    reply("charge", 1, "do", "permanent");
+    stage_pass(20000); /* the accepted do can act no more */
+    stage_command("due-2", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":2,\"by\":\"s\"", NULL);
+    stage_settle();
+    ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
+    reply("reserve", 3, "undo", "done");
+    stage_command("c-1", "o1", "\"command\":\"restart\",\"by\":\"ann\"", "amq.gen-tool");
+    stage_settle();
+    stage_reply(
+        &(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 4, .result = "{\"ref\":8}"});
+    stage_settle();
+    reply("charge", 2, "do", "permanent");
+    ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/8\""));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler_learn");
@@ -399,6 +435,7 @@ int main(void)
     tcase_add_loop_test(tests, a_result_that_would_change_a_request_is_refused, 0, 2);
     tcase_add_test(tests, a_result_that_is_refused_changes_nothing);
     tcase_add_test(tests, accepted_work_is_polled_by_what_its_202_gave);
+    tcase_add_test(tests, a_restarted_order_is_undone_with_its_new_result);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
