@@ -111,8 +111,11 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
         return;
     }
     bool is_foreign = outcome == MG_OUTCOME_ABSENT && !is_own(service, kind, answer, reading);
+    bool is_refusing_page = outcome == MG_OUTCOME_PERMANENT && reading->is_page && is_json_wanted;
     if (is_foreign) {
         outcome = MG_OUTCOME_TRANSIENT;
+    }
+    if (is_foreign || is_refusing_page) { /* some proxies refuse an answer after the service has acted */
         executed = MG_EXECUTED_MAYBE;
     }
     mg_verdict_make(outcome, executed, health_of_status(answer->status), "", "", verdict);
@@ -123,12 +126,13 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
     if (!mg_outcome_has_result(outcome)) {
         classify_refusal(service, answer, verdict);
     }
-    if (is_foreign) {
+    if (is_foreign || is_refusing_page) {
         snprintf(
             verdict->text, sizeof(verdict->text),
-            "%s answered %d with a body that is no JSON: a proxy may have answered; if the service means "
-            "it, give %d a rule in \"answers\"",
-            service->name, answer->status, answer->status);
+            "%s answered %d with %s: a proxy may have answered; if the service means it, give %d a rule in "
+            "\"answers\"",
+            service->name, answer->status, is_foreign ? "a body that is no JSON" : "an HTML page",
+            answer->status);
     }
 }
 

@@ -185,42 +185,6 @@ static enum mg_verdict overdue_apply(struct mg_batch *batch, struct mg_item *ite
     return verdict;
 }
 
-/* The steps' earlier results belong to effects that are undone by now. A step that is skipped after the
- * restart must have no result for others, which may be sent by the same decision: so they go before it. A
- * step that may stand keeps its own, by which its service is asked. */
-static enum mg_verdict restart_apply(struct mg_batch *batch, struct mg_item *item,
-                                     const struct mg_cause *cause, struct mg_story story)
-{
-    struct mg_fold *fold = item->fold;
-    struct known {
-        struct mg_slice result, undo_result, unreadable;
-    } before[MG_STEPS_MAX];
-    uint64_t cleared = 0;
-    for (int i = 0; i < fold->record->order.step_count; i++) {
-        struct mg_step_record *record = &fold->record->steps[i];
-        const struct mg_step *step = &fold->record->order.steps[i];
-        before[i] = (struct known){record->result, record->undo_result, record->unreadable};
-        bool has_any = record->result.data != NULL || record->undo_result.data != NULL ||
-                       record->unreadable.data != NULL;
-        if (has_any && step->state != MG_STEP_DONE && !step->is_maybe) {
-            record->result = record->undo_result = record->unreadable = (struct mg_slice){NULL, 0};
-            cleared |= UINT64_C(1) << i;
-        }
-    }
-    enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
-    if (verdict == MG_GO) {
-        fold->touched |= cleared;
-        return verdict;
-    }
-    for (int i = 0; i < fold->record->order.step_count; i++) {
-        struct mg_step_record *record = &fold->record->steps[i];
-        record->result = before[i].result;
-        record->undo_result = before[i].undo_result;
-        record->unreadable = before[i].unreadable;
-    }
-    return verdict;
-}
-
 /* True if no answer has carried the result, or the part that the undo needs. Out of memory sets has_failed.
  */
 static bool is_result_missing(struct mg_fold *fold, int step)
@@ -282,13 +246,15 @@ static enum mg_verdict settle_apply(struct mg_batch *batch, struct mg_item *item
     const struct mg_slice known = mg_order_undo_result(fold->record, cause->step);
     cause->has_result = true;
     cause->is_result_missing = is_result_missing(fold, cause->step);
-    record->result = item->command->result;
-    /* The command's result has all that the undo needs. A step that is done keeps what its undo knows. */
-    const struct mg_slice none = {NULL, 0};
-    bool is_kept = fold->record->order.steps[cause->step].state == MG_STEP_DONE &&
-                   !cause->is_result_missing &&
+    /* The command's result has all that the undo needs. A step that is done keeps what its undo knows. One
+     * that is to be undone keeps the result that the undos of later steps are made from. */
+    const struct mg_slice none = {NULL, 0}, given = item->command->result;
+    const struct mg_step *step = &fold->record->order.steps[cause->step];
+    bool is_for_undo = mg_step_is_backward(step) && record->result.data != NULL;
+    bool is_kept = step->state == MG_STEP_DONE && !cause->is_result_missing &&
                    fold->workflow->workflow->plan.steps[cause->step].needs_result;
-    record->undo_result = is_kept ? known : none;
+    record->result = is_for_undo ? record->result : given;
+    record->undo_result = is_for_undo ? given : is_kept ? known : none;
     enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
     if (verdict == MG_GO) {
         fold->touched |= UINT64_C(1) << cause->step;
@@ -336,8 +302,6 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
         verdict = overdue_apply(batch, item, &cause, story);
     } else if (command->result.data != NULL && step >= 0) {
         verdict = settle_apply(batch, item, &cause, story);
-    } else if (command->kind == MG_CAUSE_RESTART) {
-        verdict = restart_apply(batch, item, &cause, story);
     } else {
         verdict = mg_fold_cause(batch, item, &cause, story);
     }

@@ -443,6 +443,31 @@ static void digests_renew(struct mg_fold *fold, const uint32_t *generations)
     }
 }
 
+/* True if the step is to be done as if for the first time, or is skipped. After an absence it
+ * is done again although it stays maybe. */
+static bool is_begun_anew(const struct mg_step *step, bool is_absent)
+{
+    bool is_new = step->state == MG_STEP_PENDING || step->state == MG_STEP_SKIPPED ||
+                  (step->state == MG_STEP_RUNNING && step->kind == MG_KIND_DO);
+    return (is_new && !step->is_maybe) || (is_absent && step->state == MG_STEP_WAITING && !step->is_accepted);
+}
+
+/* Results of earlier dos belong to effects that are undone or did not happen: nothing is made from them any
+ * more. A step that failed keeps its own, for an operator who settles it. */
+static void results_forget(struct mg_fold *fold, const struct mg_cause *cause)
+{
+    bool is_absence = cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ABSENT;
+    for (int i = 0; i < fold->record->order.step_count; i++) {
+        struct mg_step_record *record = &fold->record->steps[i];
+        bool has_any = record->result.data != NULL || record->undo_result.data != NULL ||
+                       record->unreadable.data != NULL;
+        if (has_any && is_begun_anew(&fold->record->order.steps[i], is_absence && i == cause->step)) {
+            record->result = record->undo_result = record->unreadable = (struct mg_slice){NULL, 0};
+            fold->touched |= UINT64_C(1) << i;
+        }
+    }
+}
+
 static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item,
                                     const struct mg_cause *cause, struct mg_story story)
 {
@@ -459,6 +484,7 @@ static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item
     if (verdict == MG_GO) {
         story.reason = story.reason.data != NULL ? story.reason : fold->output_fault;
         digests_renew(fold, generations);
+        results_forget(fold, cause);
         mg_order_input_note_skips(fold->record, &batch->decision);
         mg_failure_forget(fold, &batch->decision);
         event_add(batch, item, cause, story);

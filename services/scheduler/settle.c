@@ -151,16 +151,23 @@ static bool has_result(struct mg_fold *fold, int step, const struct mg_reply *re
            (reply->outcome == MG_OUTCOME_DONE || (is_unfinished && is_kept(fold, step, reply)));
 }
 
-/* The newest result is for later steps. It takes away none that the undo needs. */
+/* The newest result is for later steps. It takes away none that the undo needs. On the way back it is for the
+ * undo alone: the undos of later steps are made from the one that they were done with. */
 static void result_put(struct mg_fold *fold, int step, struct mg_slice result)
 {
     struct mg_step_record *record = &fold->record->steps[step];
-    if (fold->workflow->workflow->plan.steps[step].needs_result && record->result.data != NULL) {
-        struct mg_slice known = mg_order_undo_result(fold->record, step);
-        bool is_kept = !has_all(fold, step, result) && has_all(fold, step, known);
-        record->undo_result = is_kept ? known : (struct mg_slice){NULL, 0};
+    bool is_backward = mg_step_is_backward(&fold->record->order.steps[step]);
+    if (!fold->workflow->workflow->plan.steps[step].needs_result || record->result.data == NULL) {
+        record->result = result;
+        return;
     }
-    record->result = result;
+    struct mg_slice known = mg_order_undo_result(fold->record, step);
+    if (has_all(fold, step, result)) {
+        record->undo_result = is_backward ? result : (struct mg_slice){NULL, 0};
+    } else if (!is_backward) {
+        record->undo_result = has_all(fold, step, known) ? known : (struct mg_slice){NULL, 0};
+    }
+    record->result = is_backward ? record->result : result;
 }
 
 /* Why a reply that should give the step's result has none that can be read; "": it has, none is wanted, or

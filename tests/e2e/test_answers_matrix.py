@@ -129,6 +129,8 @@ KINDS = {
     "learn-repeat": (learning(learn="repeat", do=post("again")), lambda meaning: LEARNED.get(meaning, ("undo_failed", None))),
     "learn-verify": (learning(learn="verify", on_unknown="retry", do=post("lost"), verify=get("say")),
                      lambda meaning: LEARNED.get(meaning, ("undo_failed", None))),
+    "learn-refused": (learning(learn="repeat", do=post("again", 422)),
+                      lambda meaning: ("undo_failed" if meaning == PAGE else "undone", None)),
     "refusal": (one(do=post("say", 422)),
                 lambda meaning: ("failed", "http_422/SOLD_OUT" if meaning in (READ, "x-none") else "http_422")),
 }
@@ -152,6 +154,8 @@ def judged(s, order, kind, name):
     faults = [] if seen == wanted else [f"{seen} in place of {wanted}: {row['error_text']}"]
     if seen[1] == "result_unreadable" and meaning not in row["error_text"]:
         faults.append(f"the reason lacks {meaning!r}: {row['error_text']}")
+    if kind == "refusal" and row["maybe"] != (meaning == PAGE):
+        faults.append(f"maybe is {row['maybe']}")
     if meaning == READ and kind in ("do", "verify", "poll") and (json.loads(row["result"] or "{}").get("note") != note):
         faults.append(f"the result is {row['result']}")
     return faults

@@ -139,6 +139,23 @@ START_TEST(a_page_in_place_of_json_is_no_answer)
 }
 END_TEST
 
+/* Catches: a charge that stands, since a proxy refused its answer with a page after the service had acted. */
+START_TEST(a_page_that_refuses_proves_nothing)
+{
+    static const int REFUSALS[] = {400, 403, 404, 413, 422, 451};
+    for (size_t i = 0; i < sizeof(REFUSALS) / sizeof(REFUSALS[0]); i++) {
+        answered_with(MG_KIND_DO, REFUSALS[i], "text/html", "<html>no</html>");
+        ck_assert_int_eq(verdict.outcome, MG_OUTCOME_PERMANENT);
+        ck_assert_msg(verdict.executed == MG_EXECUTED_MAYBE, "%d", REFUSALS[i]);
+        ck_assert_ptr_nonnull(strstr(verdict.text, "an HTML page: a proxy may have answered"));
+        answered_with(MG_KIND_DO, REFUSALS[i], "application/json", "{\"code\":\"NO\"}");
+        ck_assert_int_eq(verdict.executed, MG_EXECUTED_NO);
+        answered_with(MG_KIND_DO, REFUSALS[i], "text/html", "");
+        ck_assert_int_eq(verdict.executed, MG_EXECUTED_NO);
+    }
+}
+END_TEST
+
 /* Catches: money that stands, since a proxy without a route was taken for a service without the charge. */
 START_TEST(only_the_service_itself_answers_that_there_is_nothing)
 {
@@ -354,6 +371,7 @@ int main(void)
     tcase_add_test(tcase, statuses_mean_what_the_contract_says);
     tcase_add_test(tcase, only_the_services_own_answer_ends_a_call);
     tcase_add_test(tcase, a_page_in_place_of_json_is_no_answer);
+    tcase_add_test(tcase, a_page_that_refuses_proves_nothing);
     tcase_add_test(tcase, only_the_service_itself_answers_that_there_is_nothing);
     tcase_add_test(tcase, accepted_work_that_nobody_polls_may_still_act);
     tcase_add_test(tcase, nothing_sent_is_proof_that_nothing_happened_and_costs_nothing);

@@ -288,9 +288,27 @@ START_TEST(a_result_from_the_operator_mends_the_undo)
     settle("s-3", "\"outcome\":\"done\",\"result\":{\"number\":\"a b\"}");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/a%20b"));
-    ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].result, "{\"number\":\"a b\"}"));
+    ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].result, "{\"ref\":7.50}"));
     reply("reserve", 3, "undo", "done");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATED);
+}
+END_TEST
+
+/* Catches: a later step's undo that cannot be built any more, since the result that it was done with is gone.
+ */
+START_TEST(a_learned_result_leaves_later_steps_theirs)
+{
+    fake_store.definition = LEARNING("repeat", "number");
+    stage_submit("o1", false);
+    stage_settle();
+    reply("reserve", 1, "do", "done"); /* {"ref":7.50} */
+    reply("charge", 1, "do", "permanent");
+    ck_assert(request_has("\"kind\":\"do\"") && request_has("\"attempt\":2"));
+    stage_reply(
+        &(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 2, .result = "{\"number\":5}"});
+    stage_settle();
+    ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/5"));
+    ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].result, "{\"ref\":7.50}"));
 }
 END_TEST
 
@@ -379,30 +397,56 @@ START_TEST(accepted_work_is_polled_by_what_its_202_gave)
 }
 END_TEST
 
+/* Its work is accepted and polled. */
+static const char POLLED[] =
+    "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","
+    "\"complete_within\":\"10s\",\"on_unknown\":\"retry\",\"finish_within\":\"10m\",\"poll\":\"1s\",\"learn\":\"verify\","
+    "\"do\":{\"method\":\"POST\",\"path\":\"/r\"},\"verify\":{\"method\":\"GET\",\"path\":\"/r\"},"
+    "\"undo\":{\"method\":\"DELETE\",\"path\":\"/r/${/results/reserve/ref}\"}},"
+    "{\"step\":\"charge\",\"service\":\"payment\",\"after\":[\"reserve\"],\"complete_within\":\"10s\","
+    "\"retry\":{\"attempts\":1},\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"}]}";
+
+static void due(uint32_t attempt)
+{
+    char words[128];
+    (void)snprintf(words, sizeof(words),
+                   "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":%u,\"by\":\"s\"", attempt);
+    char id[16];
+    (void)snprintf(id, sizeof(id), "due-%u", attempt);
+    stage_pass(20000); /* and no attempt can act any more */
+    stage_command(id, "o1", words, NULL);
+    stage_settle();
+}
+
+static void verified(uint32_t attempt, const char *outcome)
+{
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = attempt,
+                                      .kind = "verify",
+                                      .outcome = outcome,
+                                      .result = "null",
+                                      .is_over = true});
+    stage_settle();
+}
+
+static void begin_polled(void)
+{
+    fake_store.definition = POLLED;
+    stage_submit("o1", false);
+    stage_settle();
+    reply("reserve", 1, "do", "accepted");
+    due(1);
+}
+
 /* Catches: a refund of the charge of before, while the new one stands. The last poll had no body, so the
  * result that the undo needs was kept apart. */
 START_TEST(a_restarted_order_is_undone_with_its_new_result)
 {
-    fake_store.definition =
-        "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","
-        "\"complete_within\":\"10s\",\"on_unknown\":\"retry\",\"finish_within\":\"10m\",\"poll\":\"1s\",\"learn\":\"verify\","
-        "\"do\":{\"method\":\"POST\",\"path\":\"/r\"},\"verify\":{\"method\":\"GET\",\"path\":\"/r\"},"
-        "\"undo\":{\"method\":\"DELETE\",\"path\":\"/r/${/results/reserve/ref}\"}},"
-        "{\"step\":\"charge\",\"service\":\"payment\",\"after\":[\"reserve\"],\"complete_within\":\"10s\","
-        "\"retry\":{\"attempts\":1},\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"}]}";
-    stage_submit("o1", false);
-    stage_settle();
-    reply("reserve", 1, "do", "accepted");
-    fake_store.ahead_ms += 5000;
-    stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
-    stage_settle();
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "reserve", .attempt = 2, .kind = "verify", .result = "null"});
-    stage_settle();
+    begin_polled();
+    verified(2, NULL);
     reply("charge", 1, "do", "permanent");
-    stage_pass(20000); /* the accepted do can act no more */
-    stage_command("due-2", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":2,\"by\":\"s\"", NULL);
-    stage_settle();
+    due(2);
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
     reply("reserve", 3, "undo", "done");
     stage_command("c-1", "o1", "\"command\":\"restart\",\"by\":\"ann\"", "amq.gen-tool");
@@ -412,6 +456,30 @@ START_TEST(a_restarted_order_is_undone_with_its_new_result)
     stage_settle();
     reply("charge", 2, "do", "permanent");
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/8\""));
+}
+END_TEST
+
+/* Catches: an undo of work that is proved absent, while the do that was sent anew stands. */
+START_TEST(work_that_is_absent_leaves_no_result_to_the_next_do)
+{
+    begin_polled();
+    if (_i == 0) {
+        verified(2, "absent");
+        due(2);
+    } else {
+        verified(2, "accepted");
+        settle("s-1", "\"outcome\":\"absent\"");
+    }
+    ck_assert(request_has("\"kind\":\"do\"") && request_has("\"attempt\":3"));
+    reply("reserve", 3, "do", "transient");
+    due(3);
+    ck_assert(request_has("\"kind\":\"do\"") && request_has("\"attempt\":4"));
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 4, .result = "null"});
+    stage_settle();
+    reply("charge", 1, "do", "permanent");
+    due(4);
+    ck_assert_msg(request_has("\"kind\":\"verify\"") && request_has("\"attempt\":5"), "%s",
+                  fake_broker_last("request")->body);
 }
 END_TEST
 
@@ -434,7 +502,9 @@ int main(void)
     tcase_add_test(tests, a_done_step_is_given_the_result_that_it_lacks);
     tcase_add_loop_test(tests, a_result_that_would_change_a_request_is_refused, 0, 2);
     tcase_add_test(tests, a_result_that_is_refused_changes_nothing);
+    tcase_add_test(tests, a_learned_result_leaves_later_steps_theirs);
     tcase_add_test(tests, accepted_work_is_polled_by_what_its_202_gave);
+    tcase_add_loop_test(tests, work_that_is_absent_leaves_no_result_to_the_next_do, 0, 2);
     tcase_add_test(tests, a_restarted_order_is_undone_with_its_new_result);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
