@@ -37,8 +37,9 @@ static void step_revive(struct mg_decider *decider, int index)
     bool is_polled_on =
         from == MG_STEP_UNDO_WAITING /* its undo, too */ ||
         (step->is_maybe && step->state == MG_STEP_PENDING && !mg_doubt_is_repeated(decider, index));
+    bool is_time_of_do = step->is_undo_dispatched && !step->is_accepted; /* plan.c */
     step->is_accepted = step->is_accepted && (is_polled_on || asks_undone);
-    step->finish_by_ms = step->is_accepted && is_polled_on ? step->finish_by_ms : 0;
+    step->finish_by_ms = is_time_of_do || (step->is_accepted && is_polled_on) ? step->finish_by_ms : 0;
     if (step->state == MG_STEP_UNDO_PENDING) {
         step->due_at_ms = mg_quiet_due_at(decider, index);
         return;

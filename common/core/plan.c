@@ -74,10 +74,11 @@ void mg_plan_dispatch(struct mg_decider *decider, int index, enum mg_kind kind)
     }
     step->attempt++;
     step->kind = kind;
-    if (kind == MG_KIND_UNDO) { /* an acceptance from here on is that of the undo */
+    if (kind ==
+        MG_KIND_UNDO) { /* an acceptance from here on is that of the undo; until then, the do's time counts */
+        step->finish_by_ms = mg_step_asks_undone(step) ? 0 : step->finish_by_ms;
         step->is_undo_dispatched = true;
         step->is_accepted = false;
-        step->finish_by_ms = 0;
     }
     int64_t within_ms = kind == MG_KIND_UNDO ? plan->undo_complete_within_ms : plan->complete_within_ms;
     (void)mg_decider_step(decider, index, MG_STEP_EVENT_DISPATCH, MG_REASON_NONE, 0);
@@ -324,7 +325,10 @@ static void plan_undos(struct mg_decider *decider)
             step->failure_count = 0;
             step->poll_failure_count = 0;
             step->cool_down_count = 0;
-            step->is_accepted = step->is_accepted && !step->is_undo_dispatched; /* of an earlier undo's key */
+            bool is_open =
+                step->state != MG_STEP_DONE && !step->is_undo_dispatched; /* by an earlier undo's key */
+            step->is_accepted = step->is_accepted && is_open;
+            step->finish_by_ms = step->is_accepted ? step->finish_by_ms : 0;
             bool is_quiet = mg_quiet_is_reached(decider, i);
             (void)mg_decider_step(decider, i, MG_STEP_EVENT_PLAN_UNDO,
                                   is_quiet ? MG_REASON_ORDER_TURNED_BACK : MG_REASON_QUIESCING,

@@ -57,8 +57,9 @@ static enum mg_verdict park(struct mg_decider *decider, int index, enum mg_reaso
 /* Nothing of the step stands any more. */
 static enum mg_verdict complete(struct mg_decider *decider, int index)
 {
-    decider->order.steps[index].is_maybe = false;
-    decider->order.steps[index].is_accepted = false;
+    struct mg_step *step = &decider->order.steps[index];
+    step->is_maybe = step->is_accepted = false;
+    step->finish_by_ms = 0;
     return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_COMPLETE, MG_REASON_NONE, 0);
 }
 
@@ -75,7 +76,10 @@ static void note_doubt(struct mg_decider *decider, int index, bool may_have_acte
 {
     struct mg_step *step = &decider->order.steps[index];
     bool is_undo = step->kind == MG_KIND_UNDO && may_have_acted;
-    step->is_accepted = step->is_accepted || (is_undo && decider->plan->steps[index].has_undo_verify);
+    if (is_undo && decider->plan->steps[index].has_undo_verify && !step->is_accepted) {
+        step->is_accepted = true;
+        step->finish_by_ms = 0;
+    }
 }
 
 /* The undo was refused: a resume sends it again, unless an earlier copy or attempt may still have acted. */
@@ -115,12 +119,26 @@ static enum mg_verdict undo_accepted(struct mg_decider *decider, int index)
     return mg_poll_answered(decider, index);
 }
 
+/* There is nothing to undo. But work that the service has accepted may have no effect yet: the undo goes out
+ * again until the time of that work is over. */
+static enum mg_verdict undo_absent(struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    if (step->finish_by_ms == 0 || mg_has_passed(decider->context, step->finish_by_ms)) {
+        return complete(decider, index);
+    }
+    int64_t again_at_ms = decider->context->now_ms + decider->plan->steps[index].poll_ms;
+    return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, MG_REASON_REMOTE_WORKING,
+                           mg_earlier(again_at_ms, step->finish_by_ms));
+}
+
 static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
 {
     switch (decider->cause->outcome) {
     case MG_OUTCOME_DONE:
-    case MG_OUTCOME_ABSENT:
         return complete(decider, index);
+    case MG_OUTCOME_ABSENT:
+        return undo_absent(decider, index);
     case MG_OUTCOME_ACCEPTED:
         return undo_accepted(decider, index);
     case MG_OUTCOME_TRANSIENT:
@@ -210,9 +228,12 @@ static enum mg_verdict learn_done(struct mg_decider *decider, int index)
                                                    : learned(decider, index);
 }
 
-/* The service still works. It may give the result already. */
+/* The service still works. It may give the result already; the work then has the time of accepted work. */
 static enum mg_verdict learn_accepted(struct mg_decider *decider, int index)
 {
+    struct mg_step *step = &decider->order.steps[index];
+    int64_t within_ms = decider->plan->steps[index].finish_within_ms;
+    step->finish_by_ms = within_ms > 0 ? decider->context->now_ms + within_ms : 0;
     return mg_decider_lacks_result(decider, index) ? retry(decider, index, MG_REASON_REMOTE_WORKING)
                                                    : learned(decider, index);
 }

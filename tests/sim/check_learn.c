@@ -31,6 +31,13 @@ static uint64_t number_of(struct mg_slice result)
     return text.data != NULL ? number : NO_NUMBER;
 }
 
+/* The number that the undo of this step goes out with. */
+static uint64_t number_known(const struct mg_order_record *record, int step)
+{
+    const struct mg_step_record *of = &record->steps[step];
+    return number_of(of->undo_result.data != NULL ? of->undo_result : of->result);
+}
+
 static struct mg_slice given_key(const char *order_id, const char *step, uint64_t number, char key[KEY_SIZE])
 {
     (void)snprintf(key, KEY_SIZE, "%s.%s.%llu", order_id, step, (unsigned long long)number);
@@ -118,7 +125,8 @@ static uint64_t number_of_event(const struct mg_event_record *event)
     return number == NOT_CERTAIN ? NO_NUMBER : number;
 }
 
-/* A counted answer with the number makes it known, and one without it takes nothing away. */
+/* A counted answer with the number makes it known, and one without it takes nothing away. Only the number of
+ * an absent work goes, with that work. */
 static void kept_check(const struct mg_order_record *before, const struct mg_order_write *write, int step,
                        const char *name)
 {
@@ -126,8 +134,9 @@ static void kept_check(const struct mg_order_record *before, const struct mg_ord
     bool is_its_own = event->cause_kind == MG_CAUSE_REPLY && mg_slice_is(event->step, name) &&
                       !sim_check_tells_of_lost_state(event);
     uint64_t given = number_of_event(event);
-    given = given != NO_NUMBER ? given : number_of(before->steps[step].result);
-    if (is_its_own && given != NO_NUMBER && number_of(write->record->steps[step].result) != given) {
+    bool is_absent = write->record->order.steps[step].reason == MG_REASON_VERIFIED_ABSENT;
+    given = given != NO_NUMBER || is_absent ? given : number_known(before, step);
+    if (is_its_own && given != NO_NUMBER && number_known(write->record, step) != given) {
         sim_violated("given_is_known", "order %s: an answer to %s gave the number %llu, and it is not kept",
                      write->record->order_id, name, (unsigned long long)given);
     }
@@ -136,7 +145,7 @@ static void kept_check(const struct mg_order_record *before, const struct mg_ord
 /* The next request of a step that is being undone: the undo with a given number, or one that learns it. */
 static void dispatch_check(const struct mg_order_record *record, int step, const char *name)
 {
-    uint64_t number = number_of(record->steps[step].result);
+    uint64_t number = number_known(record, step);
     bool is_undo = record->order.steps[step].kind == MG_KIND_UNDO;
     if (is_undo && (number == NO_NUMBER || !was_given(record->order_id, name, number))) {
         sim_violated("given_is_known", "order %s: %s is undone, and no answer has given its number",
@@ -158,7 +167,7 @@ static void failed_check(const struct mg_order_record *record, const struct sim_
           sim_check_moved_for(moved, MG_REASON_LEARN_FAILED))) {
         return;
     }
-    if (number_of(record->steps[moved->step].result) != NO_NUMBER) {
+    if (number_known(record, moved->step) != NO_NUMBER) {
         sim_violated("given_is_known", "order %s: %s is not undone for want of its number, which is known",
                      record->order_id, name);
     }

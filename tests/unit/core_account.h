@@ -16,6 +16,7 @@ struct witness {
     uint64_t followers[WORLD_STEPS];
     bool is_maybe[WORLD_STEPS];
     bool is_undo_maybe[WORLD_STEPS];     /* an undo may have happened, and none was proved absent */
+    int64_t work_until_ms[WORLD_STEPS];  /* of accepted work that no answer has ended; 0: none */
     uint32_t poll_failures[WORLD_STEPS]; /* in a row, of accepted work */
     uint32_t revived_at[WORLD_STEPS];    /* attempts up to here precede a resending command */
     bool may_do_again[WORLD_STEPS];      /* although it may have happened: absent, or a word */
@@ -131,7 +132,9 @@ static inline void witness_undo_maybe(struct witness *witness, const struct mg_c
     case MG_KIND_UNDO:
         if (cause->kind == MG_CAUSE_OVERDUE) {
             witness->is_undo_maybe[i] = true;
-        } else if (is_reply || cause->kind == MG_CAUSE_UNPUBLISHABLE) {
+        } else if (cause->kind == MG_CAUSE_UNPUBLISHABLE ||
+                   (is_reply &&
+                    cause->outcome != MG_OUTCOME_ABSENT)) { /* a further one finds nothing again */
             witness->is_undo_maybe[i] = witness->is_undo_maybe[i] || !was_certain;
         }
         break;
@@ -197,7 +200,33 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
     } else if (kind == MG_KIND_UNDO && cause->kind == MG_CAUSE_REPLY &&
                (is_good || cause->outcome == MG_OUTCOME_ABSENT)) {
         bool is_polled = cause->outcome == MG_OUTCOME_ACCEPTED && plan->undo_finish_within_ms > 0;
-        witness->is_maybe[i] = witness->is_maybe[i] && is_polled;
+        bool is_early = cause->outcome == MG_OUTCOME_ABSENT &&
+                        (witness->work_until_ms[i] > witness->context.now_ms ||
+                         witness->order.steps[i].is_maybe); /* after a resume the core waits longer */
+        witness->is_maybe[i] = witness->is_maybe[i] && (is_polled || is_early);
+    }
+}
+
+/* An undo that finds no effect of accepted work proves nothing before that work's time is over. */
+static inline void witness_work(struct witness *witness, const struct mg_cause *cause)
+{
+    int i = cause->step;
+    const struct mg_step *step = &witness->order.steps[i], *before = &witness->before.steps[i];
+    if (step->state == MG_STEP_DONE || step->state == MG_STEP_UNDONE ||
+        (!mg_step_is_backward(step) && !step->is_accepted)) {
+        witness->work_until_ms[i] = 0;
+        return;
+    }
+    bool is_open = cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ACCEPTED;
+    bool is_learning =
+        mg_step_is_backward(before) && before->kind == MG_KIND_VERIFY && !mg_step_asks_undone(before);
+    bool is_found =
+        !mg_step_is_backward(before) && before->kind == MG_KIND_VERIFY && witness->work_until_ms[i] == 0;
+    if (is_open && (before->kind == MG_KIND_DO || is_learning || is_found)) {
+        const struct mg_step_plan *plan = &witness->plan.steps[i];
+        bool is_timed = !is_found || plan->finish_within_ms > 0;
+        int64_t within_ms = is_timed ? plan->finish_within_ms : plan->complete_within_ms;
+        witness->work_until_ms[i] = within_ms > 0 ? witness->context.now_ms + within_ms : 0;
     }
 }
 

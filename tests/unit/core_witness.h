@@ -457,6 +457,7 @@ static inline void witness_go(struct witness *witness, const struct mg_cause *ca
     if (cause->step >= 0 && cause->step < witness->order.step_count) {
         witness_undo_maybe(witness, cause);
         witness_maybe(witness, cause);
+        witness_work(witness, cause);
     }
     witness_effects(witness);
     witness_transitions(witness);

@@ -22,7 +22,7 @@ struct remote_key {
     bool stands, is_tombstoned, is_working, was_undo_dispatched;
     bool is_work_refused; /* for good, and each verify answers so */
     bool is_refused;      /* to every call that comes from now on, by a service that replays its answers */
-    int64_t finish_at_ms; /* of work that it accepted */
+    int64_t finish_at_ms, finish_by_ms; /* of work that it accepted; it keeps that time, or not */
     bool is_undoing, is_undo_to_refuse, is_undo_refused; /* an undo that it accepted */
     int64_t undo_at_ms;                                  /* its end */
     uint32_t acted;                                      /* the attempt with the effect that stands */
@@ -261,6 +261,7 @@ static inline void agent_do(struct world *world, int step, uint32_t attempt)
         key->acted = attempt;
         key->stands = !key->is_working;
         key->finish_at_ms = world->now_ms + world_pick(world, world->is_calm ? 2000 : 20000);
+        key->finish_by_ms = world->now_ms + world->plan->steps[step].finish_within_ms;
         world_reply(world, step, attempt, MG_OUTCOME_ACCEPTED, MG_EXECUTED_YES, false);
     } else {
         (void)remote_do(world, step, attempt);
@@ -341,6 +342,18 @@ static inline void agent_ask_undone(struct world *world, int step, uint32_t atte
     }
 }
 
+/* The order got the 202 of this work. */
+static inline bool is_known_to_work(const struct world *world, int step, const struct remote_key *key)
+{
+    bool is_known = false;
+    for (uint32_t a = 1; a < WORLD_ATTEMPTS; a++) {
+        const struct remote_attempt *at = &world->attempts[step][a];
+        is_known = is_known || (at->kind == MG_KIND_DO && at->is_accepted &&
+                                &world->keys[step][at->generation % WORLD_GENERATIONS] == key);
+    }
+    return is_known && key->is_working && key->finish_at_ms < key->finish_by_ms;
+}
+
 static inline void agent_undo(struct world *world, int step, uint32_t attempt)
 {
     struct remote_key *key = world_key(world, step, attempt);
@@ -362,6 +375,10 @@ static inline void agent_undo(struct world *world, int step, uint32_t attempt)
         world_reply(world, step, attempt,
                     world_chance(world, 75) ? MG_OUTCOME_TRANSIENT : MG_OUTCOME_PERMANENT, MG_EXECUTED_NO,
                     world_chance(world, 20));
+        return;
+    }
+    if (is_known_to_work(world, step, key) && world_fault(world, 30)) { /* it finds no effect yet */
+        world_reply(world, step, attempt, MG_OUTCOME_ABSENT, MG_EXECUTED_NO, false);
         return;
     }
     bool was_there = key->stands || key->is_working;
