@@ -7,6 +7,7 @@
 
 #include "core/backoff.h"
 #include "core/doubt.h"
+#include "core/operator.h"
 #include "core/plan.h"
 #include "core/policy.h"
 #include "core/poll.h"
@@ -29,7 +30,9 @@ static int64_t wait_max_ms(const struct mg_decider *decider, int index)
     if (reason == MG_REASON_ASKED_TO_WAIT) {
         return MG_RETRY_AFTER_MAX_MS;
     }
-    int64_t longest_ms = step->is_accepted ? mg_later(retry->max_backoff_ms, poll_ms) : retry->max_backoff_ms;
+    int64_t longest_ms = step->is_accepted || step->finish_by_ms > 0
+                             ? mg_later(retry->max_backoff_ms, poll_ms)
+                             : retry->max_backoff_ms;
     return mg_later(longest_ms, decider->context->park_ms);
 }
 
@@ -300,6 +303,28 @@ static enum mg_verdict state_lost(struct mg_decider *decider, int index)
                           "the reply is ahead of the row: the database lost the order's newest rows");
 }
 
+/* The newest attempt, a do, came to its end without an answer, and a person is to find out about it. */
+static bool is_awaited(const struct mg_decider *decider)
+{
+    const struct mg_cause *cause = decider->cause;
+    const struct mg_step *step = &decider->order.steps[cause->step];
+    return step->state == MG_STEP_UNKNOWN && step->due_at_ms == 0 && step->kind == MG_KIND_DO &&
+           cause->reply_kind == MG_KIND_DO && cause->outcome == MG_OUTCOME_DONE &&
+           decider->order.goal == MG_GOAL_PROCESSED;
+}
+
+/* Its answer came late, or out of the dead letters, and tells what the person was to find out. */
+static enum mg_verdict done_late(struct mg_decider *decider)
+{
+    int index = decider->cause->step;
+    if (decider->cause->may_still_act) { /* the attempt's own complete-by is gone */
+        mg_quiet_extend(decider, index,
+                        decider->context->now_ms + decider->plan->steps[index].complete_within_ms);
+    }
+    enum mg_verdict verdict = mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
+    return verdict == MG_GO ? mg_operator_order_go_on(decider) : verdict;
+}
+
 enum mg_verdict mg_judge_reply(struct mg_decider *decider)
 {
     const struct mg_cause *cause = decider->cause;
@@ -309,6 +334,9 @@ enum mg_verdict mg_judge_reply(struct mg_decider *decider)
     }
     if (cause->attempt < step->attempt) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "a newer attempt has begun");
+    }
+    if (is_awaited(decider)) {
+        return done_late(decider);
     }
     if (!mg_step_is_running(step)) {
         return mg_decider_end(decider, MG_DUPLICATE, "this attempt has been answered or judged");

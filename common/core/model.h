@@ -83,7 +83,8 @@ struct mg_step {
     bool is_maybe;           /* law 10, sticky maybe: only a proof or a finished undo clears it */
     bool is_undo_dispatched; /* since the last rise of the generation */
     bool is_refused;         /* the last do provably did not execute: a resume may use a new key */
-    /* The service works on it (202), until finish_by_ms. Behind a dispatched undo: it works on the undo, or,
+    /* The service works on it (202), until finish_by_ms. On the way back, without finish_by_ms: the service
+     * has answered it as done; see mg_step_was_answered. Behind a dispatched undo: it works on the undo, or,
      * without finish_by_ms, may have done it; see mg_step_asks_undone. */
     bool is_accepted;
     uint32_t attempt;            /* law 5, attempt fence: the fencing token; never reset */
@@ -246,6 +247,13 @@ static inline bool mg_step_is_to_undo(const struct mg_step *step)
 static inline bool mg_step_asks_undone(const struct mg_step *step)
 {
     return mg_step_is_to_undo(step) && step->is_undo_dispatched && step->is_accepted;
+}
+
+/* It was answered as done, and no undo has gone out. No later answer proves that it did nothing. */
+static inline bool mg_step_was_answered(const struct mg_step *step)
+{
+    return mg_step_is_backward(step) && !step->is_undo_dispatched && step->is_accepted &&
+           step->finish_by_ms == 0;
 }
 
 #endif

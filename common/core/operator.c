@@ -33,12 +33,13 @@ static void step_revive(struct mg_decider *decider, int index)
     enum mg_step_state from = step->state;
     (void)mg_decider_step(decider, index, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR, 0);
     step_forget_failures(step);
-    bool asks_undone = from == MG_STEP_UNDO_FAILED && step->is_undo_dispatched;
+    bool was_undoing =
+        from == MG_STEP_UNDO_FAILED; /* its undo may have happened, or it was answered as done */
     bool is_polled_on =
         from == MG_STEP_UNDO_WAITING /* its undo, too */ ||
         (step->is_maybe && step->state == MG_STEP_PENDING && !mg_doubt_is_repeated(decider, index));
     bool is_time_of_do = step->is_undo_dispatched && !step->is_accepted; /* plan.c */
-    step->is_accepted = step->is_accepted && (is_polled_on || asks_undone);
+    step->is_accepted = step->is_accepted && (is_polled_on || was_undoing);
     step->finish_by_ms = is_time_of_do || (step->is_accepted && is_polled_on) ? step->finish_by_ms : 0;
     if (step->state == MG_STEP_UNDO_PENDING) {
         step->due_at_ms = mg_quiet_due_at(decider, index);
@@ -241,8 +242,7 @@ static enum mg_verdict undo_go_on(struct mg_decider *decider)
     return MG_GO;
 }
 
-/* An order in error goes on by itself as soon as no step blocks it. After lost state it needs a command. */
-static enum mg_verdict order_go_on(struct mg_decider *decider)
+enum mg_verdict mg_operator_order_go_on(struct mg_decider *decider)
 {
     struct mg_order *order = &decider->order;
     if (order->goal != MG_GOAL_PROCESSED) {
@@ -301,7 +301,7 @@ static enum mg_verdict settle_missing_result(struct mg_decider *decider)
     }
     decider->is_changed = true;
     (void)mg_decider_end(decider, MG_GO, "the operator gives the result that it lacked");
-    return order_go_on(decider);
+    return mg_operator_order_go_on(decider);
 }
 
 /* Settles a step as done. Refused if the order can neither go forward with it nor undo it any more. */
@@ -340,7 +340,7 @@ static enum mg_verdict settle_done(struct mg_decider *decider)
         if (was_running) {
             mg_quiet_extend(decider, index, complete_by_ms);
         }
-        return order_go_on(decider);
+        return mg_operator_order_go_on(decider);
     }
     return verdict;
 }
@@ -386,7 +386,7 @@ static enum mg_verdict step_skip(struct mg_decider *decider)
     }
     enum mg_verdict verdict =
         mg_decider_step(decider, decider->cause->step, MG_STEP_EVENT_SKIP, MG_REASON_OPERATOR, 0);
-    return verdict == MG_GO ? order_go_on(decider) : verdict;
+    return verdict == MG_GO ? mg_operator_order_go_on(decider) : verdict;
 }
 
 static enum mg_verdict order_turn_back(struct mg_decider *decider, enum mg_goal goal)

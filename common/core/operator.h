@@ -7,5 +7,7 @@
 #include "core/decider.h"
 
 enum mg_verdict mg_operator_decide(struct mg_decider *decider);
+/* An order in error goes on by itself as soon as no step blocks it. After lost state it needs a command. */
+enum mg_verdict mg_operator_order_go_on(struct mg_decider *decider);
 
 #endif

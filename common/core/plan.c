@@ -325,10 +325,10 @@ static void plan_undos(struct mg_decider *decider)
             step->failure_count = 0;
             step->poll_failure_count = 0;
             step->cool_down_count = 0;
-            bool is_open =
-                step->state != MG_STEP_DONE && !step->is_undo_dispatched; /* by an earlier undo's key */
-            step->is_accepted = step->is_accepted && is_open;
-            step->finish_by_ms = step->is_accepted ? step->finish_by_ms : 0;
+            bool is_answered = step->state == MG_STEP_DONE;
+            step->finish_by_ms = is_answered || !step->is_accepted ? 0 : step->finish_by_ms;
+            step->is_accepted =
+                (is_answered || step->is_accepted) && !step->is_undo_dispatched; /* not an earlier undo's */
             bool is_quiet = mg_quiet_is_reached(decider, i);
             (void)mg_decider_step(decider, i, MG_STEP_EVENT_PLAN_UNDO,
                                   is_quiet ? MG_REASON_ORDER_TURNED_BACK : MG_REASON_QUIESCING,

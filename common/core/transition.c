@@ -77,7 +77,7 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
             {
                 ON(DISPATCH) = GO(RUNNING, MG_CELL_REQUEST, "its wait is over"),
                 ON(PARK) = GO(WAITING, 0, "no request can go out yet"),
-                ON(COMPLETE) = GO(DONE, MG_CELL_STATUS, "the operator found it done"),
+                ON(COMPLETE) = GO(DONE, MG_CELL_STATUS, "it is found done, by the operator or a late answer"),
                 ON(ACCEPT) = NEVER(WAITING, "no attempt is running"),
                 ON(RETRY) = NEVER(WAITING, "no attempt is running"),
                 ON(COOL_DOWN) = NEVER(WAITING, "no attempt is running"),

@@ -233,7 +233,9 @@ static enum mg_verdict learn_accepted(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     int64_t within_ms = decider->plan->steps[index].finish_within_ms;
-    step->finish_by_ms = within_ms > 0 ? decider->context->now_ms + within_ms : 0;
+    if (within_ms > 0 && !mg_step_was_answered(step)) {
+        step->finish_by_ms = decider->context->now_ms + within_ms;
+    }
     return mg_decider_lacks_result(decider, index) ? retry(decider, index, MG_REASON_REMOTE_WORKING)
                                                    : learned(decider, index);
 }
@@ -259,7 +261,7 @@ static enum mg_verdict repeat_refused(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     bool is_certain = mg_policy_is_refusal_certain(decider->cause);
-    if (is_certain && step->is_maybe && is_alone(decider, index)) {
+    if (is_certain && step->is_maybe && !mg_step_was_answered(step) && is_alone(decider, index)) {
         step->is_refused = true;
         return complete(decider, index);
     }
@@ -312,7 +314,7 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
 static enum mg_verdict verify_refused(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
-    if (!decider->cause->is_work_refused || !step->is_maybe) {
+    if (!decider->cause->is_work_refused || !step->is_maybe || mg_step_was_answered(step)) {
         return retry(decider, index, MG_REASON_REPLY_PERMANENT);
     }
     step->is_refused = true;

@@ -284,7 +284,10 @@ static void replies_check(const struct mg_order_record *before, const struct mg_
         char correlation[MG_KEY_SIZE], cause[MG_KEY_SIZE + 8];
         mg_correlation_write(before->order_id, event->step.data, event->attempt, kind, correlation);
         (void)snprintf(cause, sizeof(cause), "%s:reply", correlation);
-        bool is_awaited = is_of_this_write || (mg_step_is_running(was) && was->attempt == event->attempt);
+        bool is_for_person =
+            was->state == MG_STEP_UNKNOWN && was->due_at_ms == 0; /* its answer may be late */
+        bool is_awaited = is_of_this_write ||
+                          ((mg_step_is_running(was) || is_for_person) && was->attempt == event->attempt);
         bool is_lost =
             is_of_this_write && (event->attempt < is->attempt || sim_check_tells_of_lost_state(event) ||
                                  write->record->order.reason == MG_REASON_STATE_LOST);

@@ -111,6 +111,19 @@ START_TEST(an_answer_that_is_not_clear_is_never_taken_for_done)
 }
 END_TEST
 
+/* Catches: a person asked to find out about an answer that was there: late, or in the dead letters. */
+START_TEST(a_late_answer_settles_a_step_that_waits_for_a_person)
+{
+    begin(UNPOLLED);
+    answer(1, "do", "{}");
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNKNOWN);
+    answer(1, "do", "{\"state\":\"SETTLED\"}");
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSING);
+    ck_assert_int_eq(stage_step("o1", 1), MG_STEP_RUNNING);
+}
+END_TEST
+
 START_TEST(a_poll_that_is_not_clear_is_repeated)
 {
     begin(POLLED);
@@ -191,6 +204,7 @@ int main(void)
     tcase_add_test(tests, an_answer_that_is_not_done_is_polled_until_it_is);
     tcase_add_loop_test(tests, a_refusal_in_a_good_answer_fails_the_step_with_the_words_of_the_service, 0, 2);
     tcase_add_loop_test(tests, an_answer_that_is_not_clear_is_never_taken_for_done, 0, 5);
+    tcase_add_test(tests, a_late_answer_settles_a_step_that_waits_for_a_person);
     tcase_add_test(tests, a_poll_that_is_not_clear_is_repeated);
     tcase_add_test(tests, an_unfinished_answer_without_polling_is_unknown);
     tcase_add_test(tests, a_refusal_after_a_doubtful_try_is_undone);

@@ -42,6 +42,18 @@ static void reply(const char *step, uint32_t attempt, const char *kind, const ch
     stage_settle();
 }
 
+static void due(uint32_t attempt)
+{
+    char words[128];
+    (void)snprintf(words, sizeof(words),
+                   "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":%u,\"by\":\"s\"", attempt);
+    char id[16];
+    (void)snprintf(id, sizeof(id), "due-%u", attempt);
+    stage_pass(20000); /* and no attempt can act any more */
+    stage_command(id, "o1", words, NULL);
+    stage_settle();
+}
+
 /* The answer of reserve is lost, its only attempt is used up, and the order turns back. */
 static void lose_the_answer(const char *definition)
 {
@@ -312,6 +324,32 @@ START_TEST(a_learned_result_leaves_later_steps_theirs)
 }
 END_TEST
 
+/* Catches: a charge that stands, since a service that answered it as done refuses it later. An attempt before
+ * that answer was lost, so the step is maybe. */
+START_TEST(a_step_that_was_answered_as_done_is_cleared_by_no_refusal)
+{
+    fake_store.definition = LEARNING_IN("2", "repeat", "number");
+    stage_submit("o1", false);
+    stage_settle();
+    reply("reserve", 1, "do", "transient");
+    due(1);
+    reply("reserve", 2, "do", "done"); /* {"ref":7.50} */
+    reply("charge", 1, "do", "permanent");
+    due(2);
+    ck_assert(request_has("\"kind\":\"do\"") && request_has("\"attempt\":3"));
+    fake_store.ahead_ms += 20000;
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 3,
+                                      .outcome = "permanent",
+                                      .executed = "no",
+                                      .error_code = "http_422",
+                                      .is_over = true});
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_WAITING);
+}
+END_TEST
+
 /* Catches: a refused settle that leaves its result in the row. */
 START_TEST(a_result_that_is_refused_changes_nothing)
 {
@@ -406,18 +444,6 @@ static const char POLLED[] =
     "{\"step\":\"charge\",\"service\":\"payment\",\"after\":[\"reserve\"],\"complete_within\":\"10s\","
     "\"retry\":{\"attempts\":1},\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"}]}";
 
-static void due(uint32_t attempt)
-{
-    char words[128];
-    (void)snprintf(words, sizeof(words),
-                   "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":%u,\"by\":\"s\"", attempt);
-    char id[16];
-    (void)snprintf(id, sizeof(id), "due-%u", attempt);
-    stage_pass(20000); /* and no attempt can act any more */
-    stage_command(id, "o1", words, NULL);
-    stage_settle();
-}
-
 static void verified(uint32_t attempt, const char *outcome)
 {
     stage_reply(&(struct stage_reply){.order_id = "o1",
@@ -502,6 +528,7 @@ int main(void)
     tcase_add_test(tests, a_done_step_is_given_the_result_that_it_lacks);
     tcase_add_loop_test(tests, a_result_that_would_change_a_request_is_refused, 0, 2);
     tcase_add_test(tests, a_result_that_is_refused_changes_nothing);
+    tcase_add_test(tests, a_step_that_was_answered_as_done_is_cleared_by_no_refusal);
     tcase_add_test(tests, a_learned_result_leaves_later_steps_theirs);
     tcase_add_test(tests, accepted_work_is_polled_by_what_its_202_gave);
     tcase_add_loop_test(tests, work_that_is_absent_leaves_no_result_to_the_next_do, 0, 2);
