@@ -2,12 +2,14 @@
 """python_library.py SOURCE: the Python library of proto/clients over a broker that the test plays: outcomes of posts, replies to
 right and wrong answers of handlers, the values of JSON, and the end of connections."""
 
+import errno
 import gc
 import json
 import logging
 import os
 import pathlib
 import queue
+import resource
 import signal
 import socket
 import ssl
@@ -17,6 +19,7 @@ import threading
 import time
 import types
 import unittest
+import unittest.mock as mock
 from decimal import Decimal
 
 import pika
@@ -27,9 +30,11 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE / "proto" / "clients" / "python"))
 
 from makegood import Absent, Accepted, Agent, Done, Outcome, Permanent, Refused, Request, Transient, Unknown, agent, client, job  # noqa: E402
+from makegood.request import boot_s  # noqa: E402
 from makegood.link import UNFIT, Link, TooLarge, read_json, read_url, write_json  # noqa: E402
 
 DEADLINE_S = 10
+SHORTAGE_S = 1
 URL = "amqp://localhost"
 SCHEMA = Draft202012Validator(json.loads((SOURCE / "proto" / "reply.schema.json").read_text(encoding="utf-8")))
 REQUEST = {"v": 1, "order_id": "o-1", "step": "pay", "service": "bank", "attempt": 1, "kind": "do", "idempotency_key": "o-1.pay.do",
@@ -277,23 +282,35 @@ class Writing(unittest.TestCase):
         with self.assertLogs("makegood", logging.WARNING) as logs:
             for name in ("x" * 300, "o-2", 5):
                 link.publish("", "", "{}", lambda outcome, name=name: settled.append((name, outcome)), message_id=name)
-        link.loop.call_later(0.01, link.loop.stop)
-        link.loop.start()
-        link._on_confirm(types.SimpleNamespace(method=pika.spec.Basic.Ack(1)))
+        link.loop.turn()
+        link._on_confirm(link.channel, types.SimpleNamespace(method=pika.spec.Basic.Ack(1)))
         link.loop.close()
         self.assertEqual(settled, [("x" * 300, "unwritable"), (5, "unwritable"), ("o-2", "confirmed")])
         self.assertLess(len("".join(logs.output)), 900)
 
     def test_a_fault_in_a_callback_costs_a_connection_and_no_more(self):
-        """Would catch: one message that breaks its reader, and all orders of the process with it."""
-        link, ends = Link(URL, None, lambda: None, lambda: None), []
-        connection = types.SimpleNamespace(is_open=True, is_closing=False, is_closed=False, close=lambda *_reason: ends.append("closed"))
-        link._connect = lambda: setattr(link, "_connection", connection)
-        link.loop.call_later(0.01, lambda: 1 / 0)
-        link.loop.call_later(0.05, link.loop.stop)
-        with self.assertLogs("makegood", logging.ERROR):
+        """Would catch: one message that breaks its reader, and all orders of the process with it; a callback that another one's fault
+        drops."""
+        ends = []
+        link = Link(URL, None, lambda: None, lambda: ends.append("down"))
+
+        class Connection:
+            is_open, is_closing, is_closed = True, False, False
+
+            def __init__(self, *_words, **_options):
+                pass
+
+            def close(self):
+                """The broker does not answer, as one with an alarm."""
+                ends.append("closed")
+                link.stop()
+
+        link.loop.call_later(0, lambda: 1 / 0)
+        link.loop.call_later(0, lambda: ends.append("called"))
+        link._waiting[1] = time.monotonic(), "o-1", lambda outcome: 1 / 0
+        with mock.patch("pika.SelectConnection", Connection), mock.patch("makegood.link.CLOSE_S", SHORTAGE_S):
             link.run()
-        self.assertEqual(ends, ["closed"])
+        self.assertEqual(ends, ["called", "down", "closed"])
 
     def test_where_no_clock_counts_a_machines_sleep_another_one_serves(self):
         """Would catch: an agent that does not start on macOS or Windows."""
@@ -380,6 +397,130 @@ class Ends(unittest.TestCase):
         self.assertFalse(threads[0].is_alive())
         self.assertEqual(os.listdir("/proc/self/fd"), self.files)
         agents[0]._link.call(self.fail)
+
+
+class Shortages(unittest.TestCase):
+    """A listening socket stands for the broker, and ends each connection as soon as the handshake of AMQP has begun."""
+
+    def setUp(self):
+        client.Link = agent.Link = Link
+
+    def live_through(self, shortage):
+        """Begins the shortage, cuts the connection, and ends the shortage: a new connection comes."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            server.settimeout(DEADLINE_S)
+            links = [Link(f"amqp://127.0.0.1:{server.getsockname()[1]}", None, lambda: None, lambda: shortage.on_down())]  # pylint: disable=unnecessary-lambda
+            thread = threading.Thread(target=links[0].run, daemon=True)
+            thread.start()
+            accepted = self.meet(server)
+            with self.assertLogs("makegood", logging.WARNING) as logs, shortage:
+                accepted.close()
+                used = time.process_time()
+                threading.Event().wait(SHORTAGE_S)
+                used = time.process_time() - used
+            self.meet(server).close()
+            links[0].call(links[0].stop)
+            thread.join(DEADLINE_S)
+            self.assertFalse(thread.is_alive())
+        self.assertLess(used, SHORTAGE_S / 2)
+        self.assertLess(len(logs.output), 8, logs.output)
+        self.assertIn(shortage.reason, "\n".join(logs.output))
+
+    def meet(self, server):
+        """A connection that is no left-over of the shortage."""
+        while True:
+            accepted = server.accept()[0]
+            accepted.settimeout(DEADLINE_S)
+            try:
+                if accepted.recv(8, socket.MSG_WAITALL)[:4] == b"AMQP":
+                    return accepted
+            except OSError:
+                pass
+            accepted.close()
+
+    def test_a_link_outlives_each_shortage_and_fault(self):
+        """Would catch: an agent or a client that is off the broker for ever, silent or in a loop without a pause."""
+        class Patch:
+            """In place of something of the library or under it, which raises."""
+
+            def __init__(self, target, error):
+                self.patch, self.reason = mock.patch(target, side_effect=error), str(error)
+
+            def on_down(self):
+                pass
+
+            def __enter__(self):
+                self.raising = self.patch.start()
+
+            def __exit__(self, *_):
+                self.patch.stop()
+                assert self.raising.call_count < 20, self.raising.call_count
+
+        class Files(Patch):
+            def __init__(self):
+                self.reason = "Too many open files"
+
+            def __enter__(self):
+                self.limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+                resource.setrlimit(resource.RLIMIT_NOFILE, (1, self.limits[1]))
+
+            def __exit__(self, *_):
+                resource.setrlimit(resource.RLIMIT_NOFILE, self.limits)
+
+        class Down(Patch):
+            """The callback of the link's user raises."""
+
+            def __init__(self):
+                self.reason, self.is_on = "", False  # that of the loss comes first
+
+            def on_down(self):
+                if self.is_on:
+                    raise KeyError("o-1")
+
+            def __enter__(self):
+                self.is_on = True
+
+            def __exit__(self, *_):
+                self.is_on = False
+
+        full = OSError(errno.EMFILE, "Too many open files")
+        for shortage in (Patch("threading.Thread.start", RuntimeError("can't start new thread")), Files(), Down(),
+                         Patch("pika.SelectConnection", MemoryError("no memory")), Patch("socket.getaddrinfo", full),
+                         Patch("pika.adapters.utils.connection_workflow.AMQPConnector.start", full),
+                         Patch("pika.adapters.utils.io_services_utils._AsyncPlaintextTransport.__init__", full),
+                         Patch("pika.connection.Connection._on_stream_connected", ValueError("no frame")),
+                         Patch("pika.adapters.select_connection.IOLoop.poll", OSError())):
+            with self.subTest(shortage.reason):
+                self.live_through(shortage)
+
+    def test_a_call_without_a_thread_waits_for_one(self):
+        """Would catch: a call that counts for ever although it never began, and a request that comes again and joins it."""
+        agent.Link = Broker
+        one = Agent("bank", lambda _request: Done(), url=URL)
+        given = []
+
+        def come():
+            channel = types.SimpleNamespace(is_open=True, basic_ack=given.append)
+            work = job.Job(Request(json.dumps(REQUEST).encode(), "bank"), job.Delivery(channel, 1, one._lines[False]), boot_s(), True, False, "")
+            with mock.patch("threading.Thread.start", side_effect=RuntimeError("can't start new thread")):
+                one._admit(work)
+                one._look_again(False)
+
+        with self.assertLogs("makegood", logging.WARNING) as logs:
+            come()
+        self.assertEqual((one._running, len(one._jobs), len(logs.output)), (0, 1, 1))
+        one._on_down()
+        self.assertEqual(one._jobs, set())
+        come()
+        one._link.answers = ["confirmed"]
+        until = time.monotonic() + DEADLINE_S
+        while one._jobs and time.monotonic() < until:
+            one._look_again(False)
+            try:
+                one._link._calls.get(timeout=0.01)()
+            except queue.Empty:
+                pass
+        self.assertEqual((one._running, len(one._link.posts), given), (0, 2, [1]))  # a report is the other post
 
 
 class Addresses(unittest.TestCase):

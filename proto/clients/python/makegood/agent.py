@@ -21,7 +21,7 @@ from typing import Any, Callable
 
 from . import arguments
 from .job import Delivery, Job, Line, not_called, write_result
-from .link import BACKOFF_MAX_S, BACKOFF_S, LOG, TICK_S, Link, read_json, write_json
+from .link import BACKOFF_MAX_S, BACKOFF_S, LOG, TICK_S, Link, pause_s, read_json, write_json
 from .request import FAR_S, Clock, Newer, Outcome, Permanent, Request, Transient, boot_s, read_moment
 
 BODY_MAX = 4 * 1024 * 1024
@@ -65,6 +65,7 @@ class Agent:
         self._doubtful: list[Job] = []
         self._clock = Clock()
         self._running, self._high_run, self._newer = 0, 0, 0
+        self._shortages, self._short_until = 0, -math.inf  # of threads, in a row
         self._limit, self._rate, self._tokens, self._refilled, self._has_timer = concurrency, 0.0, 1.0, boot_s(), False
         self._control: dict[str, Any] = {"epoch": 0, "version": 0, "paused": False}
         self._control_came, self._health_came, self._awake_since = -math.inf, -math.inf, boot_s()
@@ -132,6 +133,8 @@ class Agent:
 
     def _on_delivery(self, is_high: bool, channel: Any, method: Any, properties: Any, body: bytes) -> None:
         line, headers = self._lines[is_high], properties.headers or {}
+        if channel is not self._link.channel:
+            return  # it was left, and the broker gives the request to another one
         self._turn()
         received = boot_s()
         is_believed = method.exchange in ("", "makegood.requests")  # other writers may set the header at will
@@ -211,8 +214,7 @@ class Agent:
             if job.is_over():
                 self._end(job, "its complete-by has passed")
             elif is_called:
-                self._running, self._tokens = self._running + 1, self._tokens - 1
-                threading.Thread(target=self._call, args=(job,), daemon=True).start()
+                self._begin(job)
             elif self._is_draining():
                 self._put_back(job)
             elif self._control["paused"]:
@@ -220,9 +222,22 @@ class Agent:
             else:
                 self._answer(job, not_called("breaker_open", "the service is down for most agents"))
 
+    def _begin(self, job: Job) -> None:
+        """Without a thread for it, the job is the first of its line again. So it is still given back with the connection."""
+        try:
+            threading.Thread(target=self._call, args=(job,), daemon=True).start()
+        except Exception as error:  # pylint: disable=broad-except  # RuntimeError, or MemoryError
+            assert job.delivery is not None
+            job.delivery.line.waiting.appendleft(job)
+            wait_s = pause_s(self._shortages)
+            self._shortages, self._short_until = self._shortages + 1, boot_s() + wait_s
+            LOG.warning("no thread to call %s on, next try in %.1f s: %s", job.name, wait_s, error)
+            return
+        self._running, self._tokens, self._shortages = self._running + 1, self._tokens - 1, 0
+
     def _may_call(self) -> bool:
-        """False: a call that ends, or a timer, looks again."""
-        if self._running >= self._limit:
+        """False: a call that ends, a timer or the next tick looks again."""
+        if self._running >= self._limit or boot_s() < self._short_until:
             return False
         elapsed, self._refilled = boot_s() - self._refilled, boot_s()
         self._tokens = min(max(1.0, self._rate * BURST_S), self._tokens + self._rate * elapsed) if self._rate else 1.0
