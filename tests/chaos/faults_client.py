@@ -11,7 +11,7 @@ import pika.exceptions
 
 from local import processes
 from nemesis import OTHER, fault
-from test_bad_input import BAD
+from test_bad_input import BAD, FULL_HEADERS
 
 FLOOD_S = 6.0
 FLOOD_BYTES = 20000
@@ -64,6 +64,16 @@ def header_bomb(stage, _dice):
 
     def send(hand):
         hand.post("{", message_id="bad-headers", headers=headers)
+    yield from sent(stage, send)
+
+
+@fault("client: headers that fill a frame", rows=(7,), touches=("client", "broker"))
+def header_flood(stage, _dice):
+    headers = {"h": "x" * FULL_HEADERS}
+
+    def send(hand):
+        hand.post("{", message_id="bad-full", headers=headers)
+        hand.post("x" * 300_000, message_id="bad-full-dead", headers=headers)
     yield from sent(stage, send)
 
 

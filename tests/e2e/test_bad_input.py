@@ -103,6 +103,33 @@ def what_brings_a_note_of_its_death_is_refused_and_kept(s):
     assert s.client.get("dead.letters")[1] == bodies["huge"]
 
 
+FULL_HEADERS = 131_010  # bytes of one header text; the broker's limit of a header frame is 131,072
+
+
+@scenario()
+def headers_that_fill_a_frame_delay_no_other(s):
+    """Would catch: a post that the broker takes, and by its own headers makes larger than a consumer reads. Every scheduler lost its
+    connection by it again and again, and no dead letter could be listed, requeued or dropped."""
+    headers = {"h": "x" * FULL_HEADERS}
+    order = Order("full", json.dumps({"order_id": "full", "workflow": "three", "payload": {}}), "c")
+    scheduler = s.cluster.schedulers[0]
+    s.client.publish(order.body, message_id="full", headers=headers)
+    s.wait_state(order, "processed")
+    s.client.publish("{" + " " * 300_000 + "}", message_id="dead-full", headers=headers)
+    s.client.publish("{" + " " * 300_000 + "}", message_id="dead-small")
+    s.wait(lambda: s.client.depth("dead.letters") == 2, "both are dead")
+    other = s.client.submit(payload={"n": 1})
+    s.client.wait_status(other, "processed")
+    with open(scheduler.log_path, encoding="utf-8", errors="replace") as log:
+        assert "invalid AMQP data" not in log.read()
+    assert len(json.loads(s.cluster.tool("dead", "list", "-o", "json").stdout)) == 2
+    requeued = s.cluster.tool("dead", "requeue", "--all", "--reason", "try again", check=False)
+    assert "1 message remains in dead.letters" in requeued.stderr and "its headers fill a frame" in requeued.stderr, requeued
+    s.wait(lambda: s.client.depth("dead.letters") == 2, "the small one has died again")
+    s.cluster.tool("dead", "drop", "--all", "--reason", "seen")
+    s.wait(lambda: s.client.depth("dead.letters") == 0, "none is left")
+
+
 @scenario()
 def a_bad_submission_without_a_reply_queue_is_kept_all_the_same(s):
     """Would catch: a rejection that depends on a reader of its status."""

@@ -14,6 +14,8 @@ static struct fixture fixture;
 static char service[64], requests[MG_QUEUE_NAME_SIZE], requests_high[MG_QUEUE_NAME_SIZE];
 static int line_count, made_count;
 
+#define DEAD_BODY "{\"dead\":true}"
+
 static void on_line(void *arg, const char *line)
 {
     (void)arg;
@@ -255,7 +257,7 @@ END_TEST
 
 struct picks {
     enum mg_dead_verb verb;
-    int found;
+    int found, barred; /* letters that no requeue can move */
     struct fixture *fixture;
 };
 
@@ -272,10 +274,18 @@ static enum mg_dead_verb pick(void *arg, const struct mg_dead_letter *letter)
     ck_assert(mg_slice_is(letter->reason, "rejected"));
     ck_assert(mg_slice_is(letter->type, "request"));
     ck_assert(mg_slice_is(letter->correlation_id, "c-9"));
-    ck_assert(mg_slice_is(letter->body, "{\"dead\":true}"));
+    ck_assert_uint_ge(letter->body.len, strlen(DEAD_BODY));
+    ck_assert_mem_eq(letter->body.data, DEAD_BODY, strlen(DEAD_BODY));
     ck_assert_int_gt(letter->died_at_ms, 0);
+    if (picks->verb == MG_DEAD_REQUEUE && letter->obstacle != NULL) {
+        ck_assert_ptr_nonnull(strstr(letter->obstacle, "its headers fill a frame"));
+        picks->barred++;
+        return MG_DEAD_LIST;
+    }
     return picks->verb;
 }
+
+static int barred;
 
 static int walk(enum mg_dead_verb verb)
 {
@@ -285,6 +295,7 @@ static int walk(enum mg_dead_verb verb)
     ck_assert_msg(mg_topology_walk(test_address(), MG_QUEUE_DEAD, 10000, pick, &picks, &count, &err) == MG_OK,
                   "%s", err.text);
     ck_assert_int_ge(count, picks.found);
+    barred = picks.barred;
     return picks.found;
 }
 
@@ -311,7 +322,7 @@ START_TEST(rejected_message_is_found_requeued_and_dropped)
                                        .correlation_id = "c-9",
                                        .type = "request",
                                        .traceparent = "00-ab-cd-01",
-                                       .body = mg_slice_of("{\"dead\":true}")};
+                                       .body = mg_slice_of(DEAD_BODY)};
     fixture_publish_message(&fixture, &message);
     ck_assert(wait_deliveries(1));
     ck_assert(!fixture.deliveries[0]->is_redelivered);
@@ -327,7 +338,7 @@ START_TEST(rejected_message_is_found_requeued_and_dropped)
     ck_assert(fixture.deliveries[1]->is_redelivered);
     ck_assert(mg_slice_is(fixture.deliveries[1]->message_id, service));
     ck_assert(mg_slice_is(fixture.deliveries[1]->traceparent, "00-ab-cd-01"));
-    ck_assert(mg_slice_is(fixture.deliveries[1]->body, "{\"dead\":true}"));
+    ck_assert(mg_slice_is(fixture.deliveries[1]->body, DEAD_BODY));
     ck_assert(wait_dead(0));
 
     mg_broker_reject(fixture.broker, fixture.deliveries[1]);
@@ -360,7 +371,7 @@ START_TEST(requeued_message_is_still_its_senders)
                                  .correlation_id = "c-9",
                                  .type = "request",
                                  .origin = "makegood.intake.victim",
-                                 .body = mg_slice_of("{\"dead\":true}")};
+                                 .body = mg_slice_of(DEAD_BODY)};
     fixture_publish_message(&fixture, &message);
     ck_assert(wait_deliveries(1));
     ck_assert(mg_slice_is(fixture.deliveries[0]->exchange, intake));
@@ -382,6 +393,77 @@ START_TEST(requeued_message_is_still_its_senders)
     ck_assert(mg_slice_is(fixture.deliveries[4]->exchange, MG_EXCHANGE_REQUESTS));
     mg_broker_ack(fixture.broker, fixture.deliveries[4]);
     test_queue_delete(statuses);
+}
+END_TEST
+
+/* Publishes a message with a header frame that is `spare` bytes below the largest that the broker takes. */
+static void full_publish(size_t spare)
+{
+    static char fill[MG_AMQP_FRAME_MAX], encoded[MG_AMQP_FRAME_MAX], body[200 * 1024];
+    memset(fill, 'x', sizeof(fill));
+    memset(body, ' ', sizeof(body)); /* more than one frame */
+    memcpy(body, DEAD_BODY, strlen(DEAD_BODY));
+    amqp_table_entry_t header = {.key = amqp_cstring_bytes("h"), .value = {.kind = AMQP_FIELD_KIND_UTF8}};
+    amqp_basic_properties_t properties = {._flags = AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_MESSAGE_ID_FLAG |
+                                                    AMQP_BASIC_TYPE_FLAG | AMQP_BASIC_CORRELATION_ID_FLAG,
+                                          .headers = {.num_entries = 1, .entries = &header},
+                                          .message_id = amqp_cstring_bytes(service),
+                                          .type = amqp_cstring_bytes("request"),
+                                          .correlation_id = amqp_cstring_bytes("c-9")};
+    int rest = amqp_encode_properties(AMQP_BASIC_CLASS, &properties,
+                                      (amqp_bytes_t){.len = sizeof(encoded), .bytes = encoded});
+    ck_assert_int_gt(rest, 0);
+    const size_t envelope = 7 + 12 + 1;
+    header.value.value.bytes =
+        (amqp_bytes_t){.len = MG_AMQP_FRAME_MAX - envelope - (size_t)rest - spare, .bytes = fill};
+    struct mg_err err;
+    amqp_connection_state_t connection;
+    ck_assert_int_eq(mg_amqp_connect(test_address(), "test", &connection, NULL, &err), MG_OK);
+    ck_assert_int_eq(amqp_tune_connection(connection, 0, MG_AMQP_FRAME_MAX, 0), AMQP_STATUS_OK);
+    ck_assert_ptr_nonnull(amqp_confirm_select(connection, MG_AMQP_CHANNEL));
+    ck_assert_int_eq(amqp_basic_publish(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(""),
+                                        amqp_cstring_bytes(requests), 1, 0, &properties,
+                                        (amqp_bytes_t){.len = sizeof(body), .bytes = body}),
+                     AMQP_STATUS_OK);
+    amqp_frame_t frame;
+    ck_assert_int_eq(amqp_simple_wait_frame(connection, &frame), AMQP_STATUS_OK);
+    ck_assert_int_eq(frame.payload.method.id, AMQP_BASIC_ACK_METHOD);
+    mg_amqp_destroy(connection);
+}
+
+/* Would catch: a message with headers as large as the broker takes, that ends its consumer's connection once
+ * the broker has added its own; or that hides all dead letters, or stops their requeue. */
+START_TEST(headers_that_fill_a_frame_cost_only_themselves)
+{
+    const int spares[] = {0, 300};
+    fixture_start(&fixture);
+    for (int i = 0; i < 2; i++) {
+        full_publish((size_t)spares[i]);
+        for (int given = 0; given < 3; given++) { /* from the second on the broker adds their count */
+            ck_assert(wait_deliveries(4 * i + given + 1));
+            ck_assert_int_eq(fixture.deliveries[4 * i + given]->given_count, given);
+            if (given < 2) {
+                mg_broker_requeue(fixture.broker, fixture.deliveries[4 * i + given]);
+            }
+        }
+        mg_broker_reject(fixture.broker, fixture.deliveries[4 * i + 2]);
+        ck_assert(wait_dead(i + 1));
+        if (i == 0) {
+            fixture_publish(&fixture, requests, "{}"); /* the connection is still the same */
+            ck_assert(wait_deliveries(4));
+            mg_broker_ack(fixture.broker, fixture.deliveries[3]);
+        }
+    }
+    ck_assert_int_eq(fixture.down_count, 0);
+    ck_assert_int_eq(walk(MG_DEAD_REQUEUE), 2);
+    ck_assert_int_eq(barred, 1);
+    ck_assert(wait_deliveries(8));
+    ck_assert(fixture.deliveries[7]->is_redelivered);
+    ck_assert_uint_eq(fixture.deliveries[7]->body.len, 200 * 1024);
+    mg_broker_ack(fixture.broker, fixture.deliveries[7]);
+    ck_assert(wait_dead(1));
+    ck_assert_int_eq(walk(MG_DEAD_DROP), 1);
+    ck_assert(wait_dead(0));
 }
 END_TEST
 
@@ -521,6 +603,7 @@ int main(void)
     tcase_add_test(tests, unreachable_broker_is_transient);
     tcase_add_test(tests, rejected_message_is_found_requeued_and_dropped);
     tcase_add_test(tests, requeued_message_is_still_its_senders);
+    tcase_add_test(tests, headers_that_fill_a_frame_cost_only_themselves);
     tcase_add_test(tests, look_shows_letters_in_order_and_leaves_them);
     tcase_add_test(tests, look_passes_over_what_does_not_come);
     tcase_add_test(tests, given_count_rises_with_each_return);

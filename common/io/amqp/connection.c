@@ -3,11 +3,16 @@
  * Without the client capabilities RabbitMQ sends no notice of a cancelled consumer or of an alarm. Without
  * time limits on the socket the library's sends may block for ever.
  *
- * Before 0.14 the library decodes nested message headers recursively and without a depth limit. A frame of at
- * most 128 KiB nests some 18,000 tables. That needs less than the 8 MiB of the stacks that decode it (the
- * main thread; connecting threads consume nothing). From 0.14 on it refuses more than 100 levels, and with
- * them the connection: such a message ends its consumer's connection until the broker sets it aside by its
- * limit of deliveries, perhaps with others that were delivered beside it.
+ * The library refuses a received frame above the negotiated maximum, and with it the connection. RabbitMQ
+ * adds headers to a message without regard to that maximum. So the library's own limit is raised after the
+ * login; frames that are sent keep the negotiated one (frame.h, topology_walk.c).
+ *
+ * Before 0.14 the library decodes nested message headers recursively and without a depth limit. A received
+ * frame of at most 384 KiB nests some 56,000 tables, at 110 bytes of stack each. That needs less than the
+ * 8 MiB of the stacks that decode it (the main thread; connecting threads consume nothing). From 0.14 on it
+ * refuses more than 100 levels, and with them the connection: such a message ends its consumer's connection
+ * until the broker sets it aside by its limit of deliveries, perhaps with others that were delivered beside
+ * it.
  */
 #include "io/amqp/connection.h"
 #include "io/reach.h"
@@ -38,6 +43,7 @@ static enum mg_class amqp_login_as(amqp_connection_state_t connection,
                                    struct mg_err *err);
 static enum mg_class amqp_add_advice(enum mg_class class, int code, const struct amqp_connection_info *info,
                                      struct mg_err *err);
+static enum mg_class amqp_take_larger_frames(amqp_connection_state_t connection, struct mg_err *err);
 static void amqp_tune_socket(int fd);
 
 static void amqp_free_copy(char *copy, const char *url)
@@ -200,6 +206,9 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
     if (class == MG_OK && amqp_channel_open(connection, MG_AMQP_CHANNEL) == NULL) {
         class = mg_amqp_result(amqp_get_rpc_reply(connection), NULL, err);
     }
+    if (class == MG_OK) {
+        class = amqp_take_larger_frames(connection, err);
+    }
     if (class != MG_OK) {
         mg_err_prefix(err, "could not log in at %s:%d as %s on vhost %s", info.host, info.port, info.user,
                       info.vhost);
@@ -290,6 +299,14 @@ static enum mg_class amqp_add_advice(enum mg_class class, int code, const struct
         return mg_err_set(err, class, "%s; if this is its port for TLS, use amqps://", why.text);
     }
     return class;
+}
+
+/* After the channel is open: the library's memory for it then comes in pages of the negotiated size. */
+static enum mg_class amqp_take_larger_frames(amqp_connection_state_t connection, struct mg_err *err)
+{
+    int status = amqp_tune_connection(connection, amqp_get_channel_max(connection), MG_AMQP_FRAME_TAKEN_MAX,
+                                      amqp_get_heartbeat(connection));
+    return status == AMQP_STATUS_OK ? MG_OK : mg_err_set(err, MG_TRANSIENT, "%s", amqp_error_string2(status));
 }
 
 /* If the kernel refuses an option, its default stays; a dead peer is then only detected later. */

@@ -30,7 +30,11 @@
 
 #define MG_AMQP_CHANNEL                                                                                      \
     1 /* one channel a connection: the library drops frames of others while it waits for one */
-#define MG_AMQP_FRAME_MAX 131072 /* RabbitMQ's default; 4.1 and later refuse less than 8192 */
+#define MG_AMQP_FRAME_MAX                                                                                    \
+    131072 /* of a frame that we send: RabbitMQ's default; 4.1 and later refuse less than 8192 */
+/* Of a received frame: the broker's own additions make a header frame that was full larger. These are a
+ * count, the records of deaths, and in these a copy of CC. */
+#define MG_AMQP_FRAME_TAKEN_MAX (3 * MG_AMQP_FRAME_MAX)
 /* RabbitMQ drops a silent peer after two to three heartbeats, that is within 21 s. Within 4 s more its
  * deliveries are redelivered and processed elsewhere; on a busy machine this takes up to 3 s. So orders move
  * again within 25 s. Below 5 s heartbeats give false alarms. */

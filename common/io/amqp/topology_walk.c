@@ -14,6 +14,7 @@
 #include <sys/time.h>
 
 #include "io/amqp/connection.h"
+#include "io/amqp/link.h"
 #include "io/amqp/topology.h"
 
 #define LETTER_BODY_MAX                                                                                      \
@@ -21,6 +22,8 @@
 #define HEADERS_MAX 64 /* kept of a message that is requeued */
 /* A message that does not come within this time is held or removed by others. */
 #define QUIET_MS 1000
+/* A header frame's type, channel, length, class, weight, size of the body, and end. */
+#define HEADER_FRAME_REST 20
 /* Messages given back in one go. A quorum queue takes a larger part back in no order, as a map of Erlang
  * beyond 32 keys has none. It takes back that many parts before it merges several. */
 #define PART_LETTERS 32
@@ -51,6 +54,7 @@ static enum mg_class walk_fetch(struct walk *walk, struct letter *ret_letter, bo
 static enum mg_class walk_settle(struct walk *walk, const struct letter *letter, enum mg_dead_verb verb,
                                  struct mg_err *err);
 static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter, struct mg_err *err);
+static bool copy_fits(const struct letter *letter);
 
 enum mg_class mg_topology_walk(const struct mg_broker_address *address, const char *queue, int max,
                                enum mg_dead_verb (*pick)(void *arg, const struct mg_dead_letter *letter),
@@ -196,6 +200,9 @@ static const char *letter_obstacle(const struct letter *letter)
     _Static_assert(MG_REQUEUE_BODY_MAX == 1024 * 1024, "the text names another size");
     if (!letter->is_whole || letter->body_len > MG_REQUEUE_BODY_MAX) {
         return "it is above 1 MiB, the maximum that a scheduler takes";
+    }
+    if (!copy_fits(letter)) {
+        return "its headers fill a frame of the broker and leave no room for the mark of a requeue";
     }
     return NULL;
 }
@@ -371,6 +378,64 @@ static enum mg_class walk_confirm(struct walk *walk, struct mg_err *err)
     }
 }
 
+/* The broker would require our own user id, and the expiration has passed long ago. An order without an id of
+ * its own gets it from sender and message, and keeps it. Schedulers accept an app id in place of the user
+ * id. */
+static amqp_basic_properties_t copy_properties(const struct letter *letter,
+                                               amqp_table_entry_t entries[HEADERS_MAX])
+{
+    amqp_basic_properties_t properties = *letter->properties;
+    properties.headers.num_entries = walk_headers(letter, entries);
+    properties.headers.entries = entries;
+    properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
+    if ((properties._flags & AMQP_BASIC_USER_ID_FLAG) != 0) {
+        properties.app_id = properties.user_id;
+        properties._flags |= AMQP_BASIC_APP_ID_FLAG;
+    }
+    properties._flags &= ~(amqp_flags_t)(AMQP_BASIC_USER_ID_FLAG | AMQP_BASIC_EXPIRATION_FLAG);
+    properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
+    return properties;
+}
+
+/* The broker ends the connection of the sender of a larger header frame. */
+static bool copy_fits(const struct letter *letter)
+{
+    amqp_table_entry_t entries[HEADERS_MAX];
+    amqp_basic_properties_t properties = copy_properties(letter, entries);
+    const size_t room = MG_AMQP_FRAME_MAX - HEADER_FRAME_REST;
+    char *scratch = malloc(room);
+    bool fits = scratch != NULL && amqp_encode_properties(AMQP_BASIC_CLASS, &properties,
+                                                          (amqp_bytes_t){.len = room, .bytes = scratch}) >= 0;
+    free(scratch);
+    return fits;
+}
+
+/* Not by amqp_basic_publish: it would cut the body to the library's limit, which is that of received
+ * frames. */
+static int walk_publish(struct walk *walk, const struct letter *letter)
+{
+    amqp_table_entry_t entries[HEADERS_MAX];
+    amqp_basic_properties_t properties = copy_properties(letter, entries);
+    amqp_basic_publish_t method = {.routing_key = mg_amqp_bytes(letter->shown.queue), .mandatory = 1};
+    amqp_frame_t frame = {.frame_type = AMQP_FRAME_HEADER, .channel = MG_AMQP_CHANNEL};
+    frame.payload.properties.class_id = AMQP_BASIC_CLASS;
+    frame.payload.properties.body_size = letter->body_len;
+    frame.payload.properties.decoded = &properties;
+    int status = amqp_send_method(walk->connection, MG_AMQP_CHANNEL, AMQP_BASIC_PUBLISH_METHOD, &method);
+    if (status == AMQP_STATUS_OK) {
+        status = amqp_send_frame(walk->connection, &frame);
+    }
+    size_t size;
+    for (size_t at = 0; status == AMQP_STATUS_OK && at < letter->body_len; at += size) {
+        size = letter->body_len - at;
+        size = size < MG_LINK_BODY_FRAME_MAX ? size : MG_LINK_BODY_FRAME_MAX;
+        amqp_frame_t piece = {.frame_type = AMQP_FRAME_BODY, .channel = MG_AMQP_CHANNEL};
+        piece.payload.body_fragment = (amqp_bytes_t){.len = size, .bytes = letter->body + at};
+        status = amqp_send_frame(walk->connection, &piece);
+    }
+    return status;
+}
+
 static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter, struct mg_err *err)
 {
     struct mg_slice queue = letter->shown.queue;
@@ -378,23 +443,7 @@ static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter
         return mg_err_set(err, MG_PERMANENT, "cannot requeue a message of %s: %s", walk->queue,
                           letter->shown.obstacle);
     }
-    amqp_table_entry_t entries[HEADERS_MAX];
-    amqp_basic_properties_t properties = *letter->properties;
-    properties.headers.num_entries = walk_headers(letter, entries);
-    properties.headers.entries = entries;
-    properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
-    /* The broker would require our own user id, and the expiration has passed long ago. An order without an
-     * id of its own gets it from sender and message, and keeps it. Schedulers accept an app id in place of
-     * the user id. */
-    if ((properties._flags & AMQP_BASIC_USER_ID_FLAG) != 0) {
-        properties.app_id = properties.user_id;
-        properties._flags |= AMQP_BASIC_APP_ID_FLAG;
-    }
-    properties._flags &= ~(amqp_flags_t)(AMQP_BASIC_USER_ID_FLAG | AMQP_BASIC_EXPIRATION_FLAG);
-    properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
-    int status =
-        amqp_basic_publish(walk->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(""), mg_amqp_bytes(queue), 1,
-                           0, &properties, (amqp_bytes_t){.len = letter->body_len, .bytes = letter->body});
+    int status = walk_publish(walk, letter);
     if (status != AMQP_STATUS_OK) {
         return mg_err_set(err, MG_TRANSIENT, "could not requeue to %.*s: %s", (int)queue.len, queue.data,
                           amqp_error_string2(status));
