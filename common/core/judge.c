@@ -58,7 +58,7 @@ bool mg_judge_wait_is_too_long(struct mg_decider *decider, int index, int64_t *r
 static enum mg_verdict wait_for(struct mg_decider *decider, int index, enum mg_step_event event,
                                 enum mg_reason reason, int64_t due_at_ms)
 {
-    struct mg_wait wait = mg_policy_wait(decider, reason, due_at_ms);
+    struct mg_wait wait = mg_policy_wait(decider, index, reason, due_at_ms);
     return mg_decider_step(decider, index, event, wait.reason, wait.due_at_ms);
 }
 
@@ -167,7 +167,7 @@ static enum mg_verdict do_accepted(struct mg_decider *decider, int index)
     step->is_accepted = true;
     step->poll_failure_count = 0;
     step->finish_by_ms = decider->context->now_ms + plan->finish_within_ms;
-    return mg_decider_step(decider, index, MG_STEP_EVENT_ACCEPT, MG_REASON_REMOTE_WORKING, poll_at_ms);
+    return mg_poll_again(decider, index, MG_REASON_REMOTE_WORKING, poll_at_ms);
 }
 
 static enum mg_verdict do_replied(struct mg_decider *decider, int index)

@@ -10,14 +10,28 @@ const struct mg_retry_plan *mg_policy_retry(const struct mg_decider *decider, in
     return mg_step_is_backward(&decider->order.steps[index]) ? &plan->undo_retry : &plan->retry;
 }
 
-int64_t mg_policy_retry_after_ms(const struct mg_decider *decider)
+/* The end of the time in which the step may wait for its service; 0: it has none. */
+static int64_t time_until_ms(const struct mg_decider *decider, int index)
 {
-    return decider->cause->kind == MG_CAUSE_REPLY ? decider->cause->retry_after_ms : -1;
+    const struct mg_step *step = &decider->order.steps[index];
+    int64_t until_ms = mg_step_is_backward(step) ? 0 : decider->order.complete_by_ms;
+    return step->is_accepted && step->finish_by_ms > 0 ? step->finish_by_ms : until_ms;
 }
 
-struct mg_wait mg_policy_wait(const struct mg_decider *decider, enum mg_reason reason, int64_t due_at_ms)
+int64_t mg_policy_retry_after_ms(const struct mg_decider *decider, int index)
 {
-    int64_t after_ms = mg_policy_retry_after_ms(decider);
+    int64_t now_ms = decider->context->now_ms, until_ms = time_until_ms(decider, index);
+    if (decider->cause->kind != MG_CAUSE_REPLY || decider->cause->retry_after_ms < 0) {
+        return -1;
+    }
+    return mg_earlier(decider->cause->retry_after_ms,
+                      until_ms > now_ms ? until_ms - now_ms : MG_RETRY_AFTER_UNBOUNDED_MS);
+}
+
+struct mg_wait mg_policy_wait(const struct mg_decider *decider, int index, enum mg_reason reason,
+                              int64_t due_at_ms)
+{
+    int64_t after_ms = mg_policy_retry_after_ms(decider, index);
     int64_t asked_at_ms = decider->context->now_ms + mg_earlier(after_ms, MG_RETRY_AFTER_MAX_MS);
     bool is_asked = after_ms > 0 && asked_at_ms >= due_at_ms;
     return is_asked ? (struct mg_wait){asked_at_ms, MG_REASON_ASKED_TO_WAIT}
@@ -30,7 +44,7 @@ int64_t mg_policy_backoff_at_ms(const struct mg_decider *decider, int index)
     uint32_t failures = decider->order.steps[index].failure_count;
     return decider->context->now_ms +
            mg_backoff_ms(retry->backoff_ms, retry->max_backoff_ms, failures > 0 ? failures - 1 : 0,
-                         mg_policy_retry_after_ms(decider), mg_decider_random(decider, index));
+                         mg_policy_retry_after_ms(decider, index), mg_decider_random(decider, index));
 }
 
 int64_t mg_policy_park_until_ms(const struct mg_decider *decider)

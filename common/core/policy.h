@@ -9,14 +9,16 @@
 
 /* Of the undo, for every attempt of a step that is being undone, whatever its kind. */
 const struct mg_retry_plan *mg_policy_retry(const struct mg_decider *decider, int index);
-/* The service's Retry-After; -1: none. */
-int64_t mg_policy_retry_after_ms(const struct mg_decider *decider);
+/* The service's Retry-After, within the time of accepted work or of the order; where the step has none, as on
+ * the way back, at most MG_RETRY_AFTER_UNBOUNDED_MS. -1: none. */
+int64_t mg_policy_retry_after_ms(const struct mg_decider *decider, int index);
 /* A wait, and its reason. Until `due_at_ms`, or for as long as the service has asked for in its reply. */
 struct mg_wait {
     int64_t due_at_ms;
     enum mg_reason reason;
 };
-struct mg_wait mg_policy_wait(const struct mg_decider *decider, enum mg_reason reason, int64_t due_at_ms);
+struct mg_wait mg_policy_wait(const struct mg_decider *decider, int index, enum mg_reason reason,
+                              int64_t due_at_ms);
 int64_t mg_policy_backoff_at_ms(const struct mg_decider *decider, int index);
 int64_t mg_policy_park_until_ms(const struct mg_decider *decider);
 

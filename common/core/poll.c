@@ -24,7 +24,7 @@ static enum mg_verdict wait(struct mg_decider *decider, int index, enum mg_reaso
 
 enum mg_verdict mg_poll_again(struct mg_decider *decider, int index, enum mg_reason reason, int64_t due_at_ms)
 {
-    struct mg_wait asked = mg_policy_wait(decider, reason, due_at_ms);
+    struct mg_wait asked = mg_policy_wait(decider, index, reason, due_at_ms);
     return wait(decider, index, asked.reason, asked.due_at_ms);
 }
 
@@ -52,8 +52,8 @@ enum mg_verdict mg_poll_answered(struct mg_decider *decider, int index)
     }
     step->is_accepted = true;
     step->poll_failure_count = 0;
-    return wait(decider, index, MG_REASON_REMOTE_WORKING,
-                next_ms(decider, step, mg_poll_interval_ms(decider, index)));
+    return mg_poll_again(decider, index, MG_REASON_REMOTE_WORKING,
+                         next_ms(decider, step, mg_poll_interval_ms(decider, index)));
 }
 
 enum mg_verdict mg_poll_failed(struct mg_decider *decider, int index, enum mg_reason reason)
@@ -65,7 +65,8 @@ enum mg_verdict mg_poll_failed(struct mg_decider *decider, int index, enum mg_re
     }
     step->poll_failure_count++;
     int64_t most_ms = mg_later(poll_ms, mg_policy_retry(decider, index)->max_backoff_ms);
-    int64_t wait_ms = mg_backoff_ms(poll_ms, most_ms, (uint32_t)step->poll_failure_count,
-                                    mg_policy_retry_after_ms(decider), mg_decider_random(decider, index));
+    int64_t wait_ms =
+        mg_backoff_ms(poll_ms, most_ms, (uint32_t)step->poll_failure_count,
+                      mg_policy_retry_after_ms(decider, index), mg_decider_random(decider, index));
     return mg_poll_again(decider, index, reason, next_ms(decider, step, mg_later(poll_ms, wait_ms)));
 }

@@ -36,10 +36,10 @@ static enum mg_verdict retry(struct mg_decider *decider, int index, enum mg_reas
     struct mg_wait wait = {0, reason};
     switch (mg_policy_count_failure(decider, index)) {
     case MG_BUDGET_ATTEMPT:
-        wait = mg_policy_wait(decider, reason, mg_policy_backoff_at_ms(decider, index));
+        wait = mg_policy_wait(decider, index, reason, mg_policy_backoff_at_ms(decider, index));
         break;
     case MG_BUDGET_COOL_DOWN:
-        wait = mg_policy_wait(decider, MG_REASON_COOLING_DOWN,
+        wait = mg_policy_wait(decider, index, MG_REASON_COOLING_DOWN,
                               decider->context->now_ms + mg_policy_retry(decider, index)->cool_down_ms);
         break;
     case MG_BUDGET_SPENT:

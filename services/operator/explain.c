@@ -128,11 +128,12 @@ static void step_write(struct mg_buf *out, const struct mg_explain_facts *facts,
     }
 }
 
-/* The most important step: one that needs a person, then one that waits, then one that runs. */
+/* The most important step: one that needs a person, then one that waits, then one that runs. On the way back a
+ * step that failed is why the order turned back, and it waits for an undo. */
 static int step_choose(const struct mg_table *steps)
 {
-    static const char *const order[] = {"undo_failed",  "failed",       "unknown",      "waiting",
-                                        "undo_waiting", "undo_pending", "undo_running", "running"};
+    static const char *const order[] = {"undo_failed", "undo_waiting", "undo_pending", "undo_running",
+                                        "failed",      "unknown",      "waiting",      "running"};
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
         for (int row = 0; row < steps->row_count; row++) {
             if (is_word(mg_table_cell(steps, row, "state"), order[i])) {

@@ -525,16 +525,21 @@ START_TEST(changed_request_under_the_same_key_stops_the_order)
 END_TEST
 
 /* An answer with Retry-After. */
-static void asked(int step, enum mg_executed executed, int64_t retry_after_ms)
+static void answered(int step, enum mg_outcome outcome, enum mg_executed executed, int64_t retry_after_ms)
 {
     ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                                               .step = step,
                                               .attempt = order.steps[step].attempt,
                                               .reply_kind = order.steps[step].kind,
-                                              .outcome = MG_OUTCOME_TRANSIENT,
+                                              .outcome = outcome,
                                               .executed = executed,
                                               .retry_after_ms = retry_after_ms}),
                      MG_GO);
+}
+
+static void asked(int step, enum mg_executed executed, int64_t retry_after_ms)
+{
+    answered(step, MG_OUTCOME_TRANSIENT, executed, retry_after_ms);
 }
 
 static const struct {
@@ -593,6 +598,44 @@ START_TEST(an_undo_waits_for_as_long_as_the_service_asks)
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_WAITING);
     ck_assert_int_eq(order.steps[0].reason, MG_REASON_ASKED_TO_WAIT);
     ck_assert_int_eq(order.steps[0].due_at_ms, context.now_ms + 3600000);
+}
+END_TEST
+
+/* Catches: a moment in place of seconds, by which a step waits for a year without a word. */
+START_TEST(a_wait_without_a_time_that_bounds_it_is_an_hour_at_most)
+{
+    const int64_t year_ms = 365 * INT64_C(86400000);
+    plan.complete_within_ms = _i == 0 ? 0 : plan.complete_within_ms;
+    submit();
+    if (_i == 1) {
+        reply(0, MG_OUTCOME_DONE);
+        reply(1, MG_OUTCOME_PERMANENT);
+    }
+    asked(0, MG_EXECUTED_NO, year_ms);
+    ck_assert_int_eq(order.steps[0].state, _i == 0 ? MG_STEP_WAITING : MG_STEP_UNDO_WAITING);
+    ck_assert_int_eq(order.steps[0].reason, MG_REASON_ASKED_TO_WAIT);
+    ck_assert_int_eq(order.steps[0].due_at_ms, context.now_ms + MG_RETRY_AFTER_UNBOUNDED_MS);
+}
+END_TEST
+
+/* Catches: accepted work that is polled beyond its time, or before the moment that its service names. */
+START_TEST(polls_wait_as_long_as_the_service_asks_within_the_time_of_the_work)
+{
+    plan.steps[0].finish_within_ms = 300000;
+    plan.steps[0].poll_ms = 5000;
+    submit();
+    answered(0, MG_OUTCOME_ACCEPTED, MG_EXECUTED_YES, 20000);
+    const struct mg_step *step = &order.steps[0];
+    ck_assert_int_eq(step->due_at_ms, context.now_ms + 20000);
+    (void)due(0);
+    answered(0, MG_OUTCOME_ACCEPTED, MG_EXECUTED_YES, 30000);
+    ck_assert_int_eq(step->due_at_ms, context.now_ms + 30000);
+    (void)due(0);
+    answered(0, MG_OUTCOME_ACCEPTED, MG_EXECUTED_YES, 1000); /* the interval is longer */
+    ck_assert_int_eq(step->due_at_ms, context.now_ms + 5000);
+    (void)due(0);
+    asked(0, MG_EXECUTED_MAYBE, 30 * INT64_C(86400000));
+    ck_assert_int_eq(step->due_at_ms, step->finish_by_ms);
 }
 END_TEST
 
@@ -666,6 +709,8 @@ int main(void)
                         sizeof(ASKED) / sizeof(ASKED[0]));
     tcase_add_test(cases, an_order_ends_by_its_law_while_its_service_asks_to_wait);
     tcase_add_test(cases, an_undo_waits_for_as_long_as_the_service_asks);
+    tcase_add_loop_test(cases, a_wait_without_a_time_that_bounds_it_is_an_hour_at_most, 0, 2);
+    tcase_add_test(cases, polls_wait_as_long_as_the_service_asks_within_the_time_of_the_work);
     tcase_add_test(cases, retry_after_is_honoured_and_clamped);
     tcase_add_test(cases, keys_are_derived_from_order_step_kind_and_generation);
     suite_add_tcase(suite, cases);

@@ -131,6 +131,19 @@ START_TEST(a_skipped_step_has_the_reason_of_its_guard)
 }
 END_TEST
 
+/* Would catch: the step that turned the order back, in place of the refund that it waits for. */
+START_TEST(an_order_on_its_way_back_waits_for_its_undo)
+{
+    order_is(MG_ORDER_COMPENSATING, MG_GOAL_COMPENSATED);
+    step_is("score", MG_STEP_UNDO_WAITING, MG_REASON_ASKED_TO_WAIT, 2, NULL);
+    step_is("ship", MG_STEP_FAILED, MG_REASON_REPLY_PERMANENT, 1, "risk answered 422");
+    complete(DEFINITION);
+    ck_assert_msg(strstr(explained(), "step score for service risk waits: the service asked to wait until") !=
+                      NULL,
+                  "%s", explained());
+}
+END_TEST
+
 /* Would catch: an order that waits for the input of a guard, without a word about the guard. */
 START_TEST(a_step_that_has_not_begun_has_its_condition)
 {
@@ -210,6 +223,7 @@ int main(void)
     TCase *tests = tcase_create("steps");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_skipped_step_has_the_reason_of_its_guard);
+    tcase_add_test(tests, an_order_on_its_way_back_waits_for_its_undo);
     tcase_add_test(tests, a_step_that_has_not_begun_has_its_condition);
     tcase_add_test(tests, a_refused_step_has_the_text_and_the_values);
     tcase_add_test(tests, an_order_that_turned_back_comes_to_no_other_step);
