@@ -7,8 +7,8 @@
 
 /* The longest Retry-After, as in a reply. An order's time is shorter. */
 #define MG_RETRY_AFTER_MAX_MS (365 * INT64_C(24) * 3600 * 1000)
-/* Where no time of an order or of accepted work bounds the wait. A moment in place of seconds, a common mistake,
- * costs an hour so, and a service that means longer is asked hourly, within the step's attempts. */
+/* Where no time of an order or of accepted work bounds the wait. A moment in place of seconds, a common
+ * mistake, costs an hour so, and a service that means longer is asked hourly, within the step's attempts. */
 #define MG_RETRY_AFTER_UNBOUNDED_MS (INT64_C(3600) * 1000)
 
 /*

@@ -128,8 +128,8 @@ static void step_write(struct mg_buf *out, const struct mg_explain_facts *facts,
     }
 }
 
-/* The most important step: one that needs a person, then one that waits, then one that runs. On the way back a
- * step that failed is why the order turned back, and it waits for an undo. */
+/* The most important step: one that needs a person, then one that waits, then one that runs. On the way back
+ * a step that failed is why the order turned back, and it waits for an undo. */
 static int step_choose(const struct mg_table *steps)
 {
     static const char *const order[] = {"undo_failed", "undo_waiting", "undo_pending", "undo_running",
