@@ -54,7 +54,7 @@ int64_t sim_work_takes_us(const struct sim_work *work)
 
 bool sim_is_at_work(const struct sim_work *work)
 {
-    bool is_slow = work->service == SIM_YARD || work->service == SIM_CLERK;
+    bool is_slow = work->service == SIM_YARD || work->service == SIM_CLERK || work->service == SIM_PIER;
     return is_slow && (work->is_queued || sim_now_us() < work->done_at_us);
 }
 

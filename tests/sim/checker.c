@@ -301,7 +301,7 @@ static void replies_check(const struct mg_order_record *before, const struct mg_
 }
 
 /* Law 7, waiting is not failing: a request refused by the broker and an unreachable service use up no
- * attempt. An at-most-once step that may have been sent is a matter for a person, and counts. */
+ * attempt. A step for a person (at most once, or by its policy) that may have been sent counts. */
 static void waiting_check(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct mg_order_record *record = write->record;
@@ -316,8 +316,9 @@ static void waiting_check(const struct mg_order_record *before, const struct mg_
     bool is_waiting = event->cause_kind == MG_CAUSE_UNPUBLISHABLE || event->cause_kind == MG_CAUSE_DUE ||
                       (event->cause_kind == MG_CAUSE_REPLY && is_its_error &&
                        mg_slice_is(more->error_code, MG_ERROR_CODE_BREAKER_OPEN));
-    if (is_waiting && !workflow->plan.steps[step].is_at_most_once &&
-        record->order.failure_count > before->order.failure_count) {
+    const struct mg_step_plan *plan = &workflow->plan.steps[step];
+    bool is_for_person = plan->is_at_most_once || plan->on_unknown == MG_ON_UNKNOWN_OPERATOR;
+    if (is_waiting && !is_for_person && record->order.failure_count > before->order.failure_count) {
         sim_violated("waiting_is_not_failing", "order %s: %.*s counts as a failure of %s", record->order_id,
                      (int)event->cause.len, event->cause.data, workflow->steps[step].name);
     }
@@ -375,6 +376,7 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
     sim_check_branch_committed(before, write);
     sim_check_answer_committed(before, write);
     sim_check_learn_committed(before, write);
+    sim_check_doubt_committed(before, write);
     sim_check_speakers(write);
     sim_check_clock_committed(before, write);
     sim_check_minority_committed(before, write);

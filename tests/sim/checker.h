@@ -60,6 +60,11 @@ void sim_check_answered(const struct mg_reply *reply, struct mg_slice correlatio
 /* By its body the work may still act, or may still begin (law 11, quiesce). */
 bool sim_check_leaves_open(const struct mg_reply *reply);
 void sim_check_answer_committed(const struct mg_order_record *before, const struct mg_order_write *write);
+
+/* check_doubt.c: a service is about to act on this work. */
+struct sim_work;
+void sim_check_acts(const struct sim_work *work);
+void sim_check_doubt_committed(const struct mg_order_record *before, const struct mg_order_write *write);
 const struct mg_workflow *sim_check_workflow(const char *name); /* as parsed from definitions.c; NULL: none */
 
 /* Whether a queue ever had a message of this type and id. */

@@ -297,7 +297,8 @@ static int workflow_draw(int number)
 {
     const struct sim_script *script = sim_script();
     if (script == NULL) {
-        return (int)sim_draw((uint64_t)sim_workflow_count());
+        int first = sim_is_rough_run() && sim_draw(2) == 0 ? sim_rough_workflows() : 0;
+        return first + (int)sim_draw((uint64_t)(sim_workflow_count() - first));
     }
     int index = 0;
     while (strcmp(sim_workflow_name(index), script->workflows[number]) != 0) {
@@ -394,7 +395,7 @@ static bool settle_truly(const struct mg_order_record *record, int step, struct 
     for (size_t i = 0; i < sim_ledger()->count; i++) {
         const struct sim_work *work = sim_ledger()->entries[i]->value;
         if (mg_slice_is(order_id, work->order_id) && strcmp(work->step, record->step_names[step]) == 0) {
-            if (work->pending > 0) {
+            if (work->pending > 0 || work->undo == SIM_UNDO_IN_HAND) {
                 return false;
             }
             if (work->is_effective) {
@@ -421,6 +422,12 @@ static bool command_make(const struct sim_stored *stored, enum mg_cause_kind kin
     char name[32];
     (void)snprintf(name, sizeof(name), "command-%d", ++clients.command_number);
     mg_uuid_derived(mg_slice_of("operator"), mg_slice_of(name), command->command_id);
+    if (sim_is_rough_run() && command->kind == MG_CAUSE_RESUME && step >= 0 &&
+        record->step_names[step] != NULL && sim_draw(2) == 0) {
+        command->is_repeat = true;
+        (void)snprintf(command->step, sizeof(command->step), "%s", record->step_names[step]);
+        sim_submitted_find(mg_slice_of(record->order_id))->may_repeat |= UINT64_C(1) << step;
+    }
     if (command->kind != MG_CAUSE_SETTLE && command->kind != MG_CAUSE_SKIP) {
         sim_submitted_find(mg_slice_of(record->order_id))->is_repeated = true;
         return true;
@@ -432,7 +439,9 @@ static bool command_make(const struct sim_stored *stored, enum mg_cause_kind kin
     if (command->kind == MG_CAUSE_SETTLE && !settle_truly(record, step, command)) {
         return false;
     }
-    sim_submitted_find(mg_slice_of(record->order_id))->is_operated = true;
+    /* A settle is true. In rough runs the ledger judges its order, too. */
+    sim_submitted_find(mg_slice_of(record->order_id))->is_operated |=
+        command->kind == MG_CAUSE_SKIP || !sim_is_rough_run();
     return true;
 }
 
@@ -452,6 +461,14 @@ static void command_post(const struct mg_command *command)
     sim_trace("operator: %s %s %s", mg_cause_name(command->kind), command->order_id, command->step);
     (void)post(&message, NULL);
     mg_buf_finish(&body);
+}
+
+void sim_operator_command(const struct sim_stored *stored, enum mg_cause_kind kind, int step)
+{
+    struct mg_command command = {.kind = kind};
+    if (command_make(stored, kind, step, &command)) {
+        command_post(&command);
+    }
 }
 
 static void on_operator(void *arg)

@@ -1,6 +1,6 @@
 /*
  * Workflows of a run's orders: small ones that together use every policy a definition can name, and five
- * services that differ in how they treat keys (remote.c).
+ * services that differ in how they treat keys (remote.c). Rough runs have more of both (rough.c).
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -10,8 +10,9 @@
 #include "scheduler.h"
 #include "wire/service.h"
 
-#define UNDO()                                                                                               \
-    "\"undo\":{\"method\":\"DELETE\",\"path\":\"/of/${/do_key}\",\"complete_within\":\"4s\","                \
+#define UNDO() UNDO_WITH("")
+#define UNDO_WITH(more)                                                                                      \
+    "\"undo\":{\"method\":\"DELETE\",\"path\":\"/of/${/do_key}\",\"complete_within\":\"4s\"," more           \
     "\"retry\":{\"attempts\":6,\"backoff\":\"200ms\",\"max_backoff\":\"2s\",\"cool_down\":\"5s\",\"cool_downs\":3}}"
 /* By the number that the service gave, and in no other way. */
 #define UNDO_OF(step)                                                                                        \
@@ -79,6 +80,13 @@
     "\",\"on_expiry\":\"" on_failure "\",\"require\":[" REQUIRE(                                             \
         "payload.weight < 9", SIM_REQUIREMENT) "],\"steps\":[" LOOK FAST SLOW WRAP STAMP INSURE JOIN SEAL    \
                                                "]}"
+/* Of rough runs. The last step of some is refused to half of their orders, which turn back. */
+#define HALF "\"require\":[" REQUIRE("payload.n < 20", "turns back") "],"
+#define ONCE "\"at_most_once\":true,\"complete_within\":\"4s\",\"retry\":{\"attempts\":1},"
+#define UNDO_POLLED                                                                                          \
+    UNDO_WITH("\"done_when\":\"result.state == 'undone'\",\"refused_when\":\"result.state == 'refused'\","   \
+              "\"finish_within\":\"20s\",\"poll\":\"2s\","                                                   \
+              "\"verify\":{\"method\":\"GET\",\"path\":\"/undo/${/do_key}\"},")
 #define RETRY(attempts)                                                                                      \
     "\"complete_within\":\"4s\",\"retry\":{\"attempts\":" attempts                                           \
     ",\"backoff\":\"200ms\",\"max_backoff\":\"2s\",\"cool_down\":\"5s\",\"cool_downs\":1},"
@@ -162,23 +170,58 @@ static const struct {
                      "${= string(results.lodge['deed/no']) + '-' + string(payload.n)}") "}," STEP("bind",
                                                                                                   "bank")
                      RETRY("2") DO(",\"of\":\"${= results.enter['deed/no']}\"") "," UNDO() "}]}"},
+    /* from here on only in rough runs */
+    {"coin", "{\"workflow\":\"coin\",\"version\":1,\"complete_within\":\"90s\",\"steps\":[" STEP(
+                 "strike", "mint") "\"on_unknown\":\"verify\"," RETRY("4")
+                 DO("") "," VERIFY "," UNDO() "}," STEP("test", "mint") ONCE
+     "\"on_unknown\":\"verify\"," DO("") "," VERIFY "," UNDO() "}," STEP("bless", "bank") HALF RETRY("3")
+         DO("") "," UNDO() "}]}"},
+    {"medal",
+     "{\"workflow\":\"medal\",\"version\":1,\"complete_within\":\"90s\",\"on_failure\":\"error\",\"on_expiry\":\"error\",\"steps\":[" STEP(
+         "cast", "mint") "\"on_unknown\":\"retry\"," RETRY("4") DO("") "," UNDO() "}," STEP("gild", "mint")
+         ONCE "\"on_unknown\":\"operator\"," DO("") "," UNDO() "}," STEP("hang", "stock") HALF RETRY("3")
+             DO("") "," UNDO() "}]}"},
+    {"stay", "{\"workflow\":\"stay\",\"version\":1,\"complete_within\":\"90s\",\"steps\":[" STEP(
+                 "book", "inn") "\"on_unknown\":\"verify\"," RETRY("4")
+                 DO("") "," VERIFY "," UNDO() "}," STEP("air", "inn") "\"on_unknown\":\"operator\"," RETRY(
+                     "3") DO("") "," UNDO() "}," STEP("bill", "inn") "\"on_unknown\":\"retry\"," RETRY("3")
+                     DO("") "," UNDO() "}]}"},
+    {"cargo",
+     "{\"workflow\":\"cargo\",\"version\":1,\"complete_within\":\"90s\",\"steps\":[" STEP(
+         "land",
+         "pier") "\"finish_within\":\"40s\",\"learn\":\"repeat\",\"on_unknown\":\"verify\"," RETRY("3")
+         DO("") "," VERIFY "," UNDO_OF("land") "}," STEP("store", "stock") HALF RETRY("2")
+             DO("") "," UNDO() "}]}"},
+    {"refund",
+     "{\"workflow\":\"refund\",\"version\":1,\"complete_within\":\"90s\",\"steps\":[" STEP("hold", "bank")
+         RETRY("3") DO("") "," UNDO() "}," STEP("pay", "fund") "\"on_unknown\":\"verify\"," RETRY("3")
+             DO("") "," VERIFY "," UNDO_POLLED "}," STEP("give", "stock") HALF RETRY("2")
+                 DO("") "," UNDO() "}]}"},
 };
-#define WORKFLOW_COUNT ((int)(sizeof(WORKFLOWS) / sizeof(WORKFLOWS[0])))
+#define ROUGH_WORKFLOWS 5
+#define ROUGH_SERVICES  4
+#define WORKFLOW_COUNT  ((int)(sizeof(WORKFLOWS) / sizeof(WORKFLOWS[0])))
 
-#define SERVICE(name)                                                                                        \
+#define SERVICE(name) SERVICE_OF(name, "2")
+#define SERVICE_OF(name, tries)                                                                              \
     "{\"service\":\"" name "\",\"url\":\"http://127.0.0.1:1/" name                                           \
-    "\",\"headers\":{\"X-Simul\\u0061ted\":\"\\u0079es\"},\"tries\":2,\"try_timeout\":\"1500ms\",\"concurrency\":16,\"breaker\":{\"open_for\":\"2s\"}}"
+    "\",\"headers\":{\"X-Simul\\u0061ted\":\"\\u0079es\"},\"tries\":" tries                                  \
+    ",\"try_timeout\":\"1500ms\",\"concurrency\":16,\"breaker\":{\"open_for\":\"2s\"}}"
 static const struct {
     const char *name, *text;
-} SERVICES[] = {{"stock", SERVICE("stock")},
-                {"bank", SERVICE("bank")},
-                {"post", SERVICE("post")},
-                {"yard", SERVICE("yard")},
-                {"clerk", SERVICE("clerk")}};
+} SERVICES[] = {
+    {"stock", SERVICE("stock")},     {"bank", SERVICE("bank")},   {"post", SERVICE("post")},
+    {"yard", SERVICE("yard")},       {"clerk", SERVICE("clerk")}, {"mint", SERVICE_OF("mint", "1")},
+    {"inn", SERVICE_OF("inn", "1")}, {"pier", SERVICE("pier")},   {"fund", SERVICE("fund")}};
+
+int sim_rough_workflows(void)
+{
+    return WORKFLOW_COUNT - ROUGH_WORKFLOWS;
+}
 
 int sim_workflow_count(void)
 {
-    return WORKFLOW_COUNT;
+    return sim_is_rough_run() ? WORKFLOW_COUNT : sim_rough_workflows();
 }
 
 const char *sim_workflow_name(int index)
@@ -188,7 +231,8 @@ const char *sim_workflow_name(int index)
 
 int sim_service_count(void)
 {
-    return (int)(sizeof(SERVICES) / sizeof(SERVICES[0]));
+    int count = (int)(sizeof(SERVICES) / sizeof(SERVICES[0]));
+    return sim_is_rough_run() ? count : count - ROUGH_SERVICES;
 }
 
 const char *sim_service_text(int index)
@@ -204,7 +248,7 @@ const char *sim_service_name(int index)
 struct mg_definition *sim_definitions_create(struct mg_err *err)
 {
     struct mg_definition *list = NULL;
-    for (int i = WORKFLOW_COUNT - 1; i >= 0; i--) {
+    for (int i = sim_workflow_count() - 1; i >= 0; i--) {
         struct mg_definition *definition = calloc(1, sizeof(*definition));
         assert(definition != NULL);
         definition->next = list;

@@ -18,11 +18,12 @@
 #define TRUE_START_MS INT64_C(1780000000000) /* the true time at the start of a run: a day in 2026 */
 /* A run of some dozen orders has some hundred thousand events; more means an endless loop. */
 #define EVENTS_MAX 20000000
-/* One of so many seeds is a run in which only a clock fails (clock_run.c), and one a run in which only queues
- * lose their majority (minority_run.c). */
-#define ALONE_EVERY  10
+/* One of so many seeds is a run in which only a clock fails (clock_run.c), one a run in which only queues
+ * lose their majority (minority_run.c), and one a run with services that misbehave (rough.c). */
+#define KIND_EVERY   10
 #define CLOCK_RUN    0
 #define MINORITY_RUN 5
+#define ROUGH_RUN    8
 
 struct event {
     int64_t at_us;
@@ -395,6 +396,12 @@ bool sim_is_alone(void)
     return sim.alone != SIM_FAULT_COUNT;
 }
 
+bool sim_is_rough_run(void)
+{
+    const struct sim_options *options = sim.options;
+    return options->script == NULL && (options->is_rough || options->seed % KIND_EVERY == ROUGH_RUN);
+}
+
 bool sim_is_healed(void)
 {
     return sim.is_healed;
@@ -468,11 +475,11 @@ void mg_log_write(enum mg_log_level level, const char *message, const struct mg_
 
 static enum sim_fault alone_of(const struct sim_options *options)
 {
-    uint64_t turn = options->seed % ALONE_EVERY;
+    uint64_t turn = options->seed % KIND_EVERY;
     enum sim_fault alone = turn == CLOCK_RUN      ? SIM_STORE_CLOCK_JUMP
                            : turn == MINORITY_RUN ? SIM_BROKER_MINORITY
                                                   : SIM_FAULT_COUNT;
-    bool is_allowed = alone != SIM_FAULT_COUNT && (options->faults >> alone & 1) != 0;
+    bool is_allowed = alone != SIM_FAULT_COUNT && !sim_is_rough_run() && (options->faults >> alone & 1) != 0;
     return is_allowed ? alone : SIM_FAULT_COUNT;
 }
 

@@ -14,12 +14,13 @@
 #define TWICE_EVERY    16 /* one seed in so many is run twice */
 
 static const char USAGE[] =
-    "usage: tests/sim/run [--seeds N] [--first SEED] [--seed SEED] [--orders N] [--faults LIST] [--trace] [--jobs N]\n"
+    "usage: tests/sim/run [--seeds N] [--first SEED] [--seed SEED] [--orders N] [--faults LIST] [--rough] [--trace] [--jobs N]\n"
     "  --seeds N      run N seeds (1000), from --first (1) on\n"
     "  --seed SEED    run this one, and nothing else\n"
     "  --orders N     orders of one run (40)\n"
     "  --faults LIST  the faults that a run may have, by the names of faults.def with commas; \"all\" (as is), \"none\";\n"
     "                 -NAME: all but this\n"
+    "  --rough        services misbehave in each run, and not only in those of seeds that end with 8\n"
     "  --trace        print everything that happens\n"
     "  --jobs N       processes at a time (as many as there are processors)\n"
     "  --no-shrink    leave a seed that fails as it is\n"
@@ -59,8 +60,8 @@ static void faults_print(uint64_t faults)
 
 void sim_print_command(const struct sim_options *options)
 {
-    (void)printf("tests/sim/run --seed %llu --orders %d --trace --faults ", (unsigned long long)options->seed,
-                 options->orders);
+    (void)printf("tests/sim/run --seed %llu --orders %d%s --trace --faults ",
+                 (unsigned long long)options->seed, options->orders, options->is_rough ? " --rough" : "");
     faults_print(options->faults);
     (void)printf("\n");
 }
@@ -243,17 +244,12 @@ static int one_run(const struct plan *plan)
 int main(int argc, char **argv)
 {
     static const struct option OPTIONS[] = {
-        {"seeds", required_argument, NULL, 'n'},
-        {"first", required_argument, NULL, 'b'},
-        {"seed", required_argument, NULL, 's'},
-        {"orders", required_argument, NULL, 'o'},
-        {"faults", required_argument, NULL, 'f'},
-        {"trace", no_argument, NULL, 't'},
-        {"jobs", required_argument, NULL, 'j'},
-        {"survey", no_argument, NULL, 'v'},
-        {"no-shrink", no_argument, NULL, 'k'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"seeds", required_argument, NULL, 'n'},  {"first", required_argument, NULL, 'b'},
+        {"seed", required_argument, NULL, 's'},   {"orders", required_argument, NULL, 'o'},
+        {"faults", required_argument, NULL, 'f'}, {"rough", no_argument, NULL, 'r'},
+        {"trace", no_argument, NULL, 't'},        {"jobs", required_argument, NULL, 'j'},
+        {"survey", no_argument, NULL, 'v'},       {"no-shrink", no_argument, NULL, 'k'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
     };
     struct plan plan = {.options = {.faults = SIM_FAULTS_ALL, .orders = ORDERS_DEFAULT, .is_hashed = true},
                         .is_shrunk = true,
@@ -276,6 +272,9 @@ int main(int argc, char **argv)
             break;
         case 'f':
             plan.options.faults = faults_parse(optarg);
+            break;
+        case 'r':
+            plan.options.is_rough = true;
             break;
         case 't':
             plan.options.is_traced = true;

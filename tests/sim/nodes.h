@@ -42,6 +42,7 @@ bool sim_nodes_have_ended(void);
 struct mg_definition;
 struct mg_definition *sim_definitions_create(struct mg_err *err); /* of all workflows; NULL: no memory */
 int sim_workflow_count(void);
+int sim_rough_workflows(void); /* the first of those that only rough runs have */
 const char *sim_workflow_name(int index);
 int sim_service_count(void);
 const char *sim_service_name(int index);

@@ -39,8 +39,10 @@ struct sim_submitted {
     struct mg_slice sent[SIM_SENT_MAX];    /* first text of each status */
     uint64_t sent_otherwise;               /* a seq with two different texts; 0: none */
     /* fields of the checker */
-    bool is_operated; /* an operator skipped or settled a step of it */
-    bool is_repeated; /* an operator resumed or restarted it: an at-most-once request may be out twice */
+    bool is_operated;    /* an operator skipped or settled a step of it */
+    bool is_repeated;    /* an operator resumed or restarted it: an at-most-once request may be out twice */
+    uint64_t may_repeat; /* bits, by step: an operator had its do sent once more, although it may have
+                            happened */
     bool is_tail_lost, is_lost;
     uint64_t lost_marks; /* bits, by event: the mark that its statuses are owed was lost with the tail, the
                             event was not */
@@ -61,6 +63,12 @@ bool sim_clients_are_done(void); /* every order has been sent and answered */
 struct sim_submitted *sim_submitted_find(struct mg_slice order_id); /* NULL: no client posted it */
 int sim_submitted_count(void);
 struct sim_submitted *sim_submitted_at(int index);
+
+/* The operator's command, as the ledger has it; none if a settle would have to wait. `step` -1: the order. */
+void sim_operator_command(const struct sim_stored *stored, enum mg_cause_kind kind, int step);
+/* close.c: for each order in error a verb that brings it further. False: none is in error. */
+bool sim_operator_close(void);
+void sim_check_closed(void); /* no order is in error any more */
 
 /* clock_run.c */
 void sim_clock_run_start(void);

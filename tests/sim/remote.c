@@ -25,7 +25,7 @@
 /* The largest difference between an agent's clock and the database's; see nodes.c. */
 #define SKEW_MAX_MS 2000
 
-enum mg_verb { VERB_DO, VERB_UNDO, VERB_VERIFY };
+enum mg_verb { VERB_DO, VERB_UNDO, VERB_VERIFY, VERB_ASK /* the verify of an undo */ };
 
 struct mg_http_client {
     struct sim_node *node;
@@ -47,6 +47,7 @@ struct mg_http_call {
     int64_t began_us;
     /* the value that the caller will receive */
     enum mg_sent sent;
+    bool is_page;
     bool is_cut; /* the connection broke within the body; the head had no length */
     int status;
     char body[SIM_ANSWER_SIZE];
@@ -58,8 +59,9 @@ static struct {
     int64_t away_until_us[SIM_REMOTE_COUNT], ails_until_us[SIM_REMOTE_COUNT];
 } remote;
 
-static const char *const NAMES[SIM_REMOTE_COUNT] = {"stock", "bank", "post", "yard", "clerk"};
-static const char *const VERBS[] = {"do", "undo", "verify"};
+static const char *const NAMES[SIM_REMOTE_COUNT] = {"stock", "bank", "post", "yard", "clerk",
+                                                    "mint",  "inn",  "pier", "fund"};
+static const char *const VERBS[] = {"do", "undo", "verify", "ask"};
 
 const struct sim_table *sim_ledger(void)
 {
@@ -119,8 +121,11 @@ static void overtaken_check(const struct mg_http_call *call)
 static void take_effect(struct mg_http_call *call)
 {
     overtaken_check(call);
+    sim_check_acts(call->work);
     call->work->acted++;
+    call->work->standing++;
     call->work->is_effective = true;
+    sim_key_note(call->work);
 }
 
 static void work_begin(struct mg_http_call *call)
@@ -160,13 +165,13 @@ static void work_accept(struct mg_http_call *call)
 
 static bool is_slow(enum sim_remote service)
 {
-    return service == SIM_YARD || service == SIM_CLERK;
+    return service == SIM_YARD || service == SIM_CLERK || service == SIM_PIER;
 }
 
 /* Clerk's body says more than its status. */
 static int status_of(const struct sim_work *work)
 {
-    bool is_accepted = sim_is_at_work(work) && (work->service == SIM_YARD || sim_draw(2) == 0);
+    bool is_accepted = sim_is_at_work(work) && (work->service != SIM_CLERK || sim_draw(2) == 0);
     return is_accepted ? 202 : 200;
 }
 
@@ -174,13 +179,12 @@ static int status_of(const struct sim_work *work)
 static bool act_do(struct mg_http_call *call)
 {
     struct sim_work *work = call->work;
-    bool is_known = call->service != SIM_POST && (work->is_effective || work->is_queued || work->is_declined);
     if (is_forbidden(call)) {
         overtaken_check(call);
         call->status = 410;
         return true;
     }
-    if (!is_known) {
+    if (!sim_is_key_known(work)) {
         if (!is_in_time(call) && call->service != SIM_BANK) {
             return false;
         }
@@ -198,10 +202,13 @@ static bool act_do(struct mg_http_call *call)
 static void act_undo(struct mg_http_call *call)
 {
     struct sim_work *work = call->work;
-    call->status = work->is_effective ? 200 : 404;
-    work->undone += work->is_effective ? 1 : 0;
-    work->is_effective = false;
     work->is_undo_asked = true;
+    if (call->service == SIM_FUND) {
+        call->status = sim_fund_undo(work, call->body);
+        return;
+    }
+    call->status = work->is_effective ? 200 : 404;
+    sim_take_back(work);
 }
 
 static void act_verify(struct mg_http_call *call)
@@ -210,7 +217,11 @@ static void act_verify(struct mg_http_call *call)
     bool is_there = work->is_effective || work->is_queued || work->is_declined;
     call->status = !is_there ? 404 : status_of(work);
     work->absent_by = is_there ? 0 : call->attempt;
-    sim_answer_draw(work, call->body);
+    if (sim_loses_number(work)) {
+        (void)snprintf(call->body, sizeof(call->body), "{\"grade\":\"none\"}");
+    } else {
+        sim_answer_draw(work, call->body);
+    }
 }
 
 /* ---- answers to the caller ---- */
@@ -224,7 +235,7 @@ static void call_end(struct mg_http_call *call, bool is_timed_out)
     struct mg_http_answer answer = {.sent = call->sent,
                                     .status = call->status,
                                     .body = mg_slice_of(call->body),
-                                    .content_type = "application/json",
+                                    .content_type = call->is_page ? "text/html" : "application/json",
                                     .retry_after_ms = -1,
                                     .is_timed_out = is_timed_out,
                                     .is_ended_by_close = call->is_cut};
@@ -258,11 +269,20 @@ static void answer_send(struct mg_http_call *call, enum mg_sent sent, const char
 {
     call->sent = sent;
     call->reason = reason;
-    uint64_t bit = call->verb == VERB_UNDO ? 0 : UINT64_C(1) << SIM_ANSWER_BIT(call->status);
+    bool is_of_undo = call->verb == VERB_UNDO || call->verb == VERB_ASK;
+    uint64_t bit = is_of_undo ? 0 : UINT64_C(1) << SIM_ANSWER_BIT(call->status);
     call->work->answers |= bit;
     if (call->node->is_alive && call->node->life == call->life) {
         sim_after(call->node, sim_draw_delay_us(HOP_US), on_answer, call);
     }
+}
+
+static bool page_take(struct mg_http_call *call, bool has_acted)
+{
+    int status = sim_page_draw(has_acted, call->verb == VERB_DO, call->body);
+    call->status = status != 0 ? status : call->status;
+    call->is_page = status != 0;
+    return call->is_page;
 }
 
 static void on_act(void *arg)
@@ -281,6 +301,9 @@ static void on_act(void *arg)
     case VERB_VERIFY:
         act_verify(call);
         break;
+    case VERB_ASK:
+        call->status = sim_fund_ask(call->work, call->body);
+        break;
     }
     sim_trace("%s: %s %s is %d", NAMES[call->service], VERBS[call->verb], call->key, call->status);
     if (sim_happens(SIM_REMOTE_DROPPED_AFTER)) {
@@ -289,6 +312,8 @@ static void on_act(void *arg)
         call->is_cut = true;
         call->body[strlen(call->body) / 2] = '\0';
         answer_send(call, sim_draw(2) == 0 ? MG_SENT_MAYBE : MG_SENT_YES, NULL);
+    } else if (page_take(call, true)) {
+        answer_send(call, MG_SENT_YES, NULL);
     } else {
         /* Accepted work continues after its answer, so 500 would be a false answer. No client can guard
          * against that, because law 11, quiesce, relies on the service's own answer. */
@@ -301,7 +326,7 @@ static void on_act(void *arg)
 
 /* The refusal that such a call always gets while nothing stands, or 0 as long as none has been given. Nothing
  * is refused while a do may act: its copy would be no less refused. */
-static int refusal_draw(const struct mg_http_call *call)
+static int refusal_draw(struct mg_http_call *call)
 {
     static const int OF_GATEWAY[] = {401, 403, 404, 407, 410};
     const struct sim_work *work = call->work;
@@ -310,6 +335,7 @@ static int refusal_draw(const struct mg_http_call *call)
         return 422;
     }
     if ((!work->is_effective || sim_script() == NULL) && sim_happens(SIM_REMOTE_GATEWAY)) {
+        call->is_page = sim_is_rough_run();
         return OF_GATEWAY[sim_draw(sizeof(OF_GATEWAY) / sizeof(OF_GATEWAY[0]))];
     }
     return 0;
@@ -319,7 +345,7 @@ static int refusal_draw(const struct mg_http_call *call)
  * gateway in front of any service, since neither looks at the keys first: their refusal proves nothing about
  * earlier calls. In a script they do not do so: occasions are counted there, and a repeated do would use up
  * another step's occasion. 0: not refused. */
-static int refusal_of(const struct mg_http_call *call)
+static int refusal_of(struct mg_http_call *call)
 {
     struct sim_work *work = call->work;
     if (call->verb != VERB_DO || work->pending > 0) {
@@ -329,7 +355,7 @@ static int refusal_of(const struct mg_http_call *call)
         return work->refused;
     }
     int status = refusal_draw(call);
-    if (!work->is_effective && call->service != SIM_POST) {
+    if (!work->is_effective && sim_keeps_refusals(call->service)) {
         work->refused = status;
     }
     return status;
@@ -342,8 +368,8 @@ static void on_arrival(void *arg)
     bool is_ailing = sim_now_us() < remote.ails_until_us[call->service];
     int status = is_ailing ? 503 : refusal_of(call);
     status = status == 0 && sim_happens(SIM_REMOTE_BUSY) ? 503 : status;
-    if (status != 0) {
-        call->status = status;
+    call->status = status;
+    if (status != 0 || page_take(call, false)) {
         answer_send(call, MG_SENT_YES, NULL);
         return;
     }
@@ -419,15 +445,6 @@ static const char *header_of(const struct mg_http_request *request, const char *
     return "";
 }
 
-static uint64_t hash_of(struct mg_slice bytes)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (size_t i = 0; i < bytes.len; i++) {
-        hash = (hash ^ (uint8_t)bytes.data[i]) * UINT64_C(0x100000001b3);
-    }
-    return hash;
-}
-
 static void call_read(struct mg_http_call *call, const struct mg_http_request *request)
 {
     const char *at = request->url + strlen("http://127.0.0.1:1/");
@@ -444,9 +461,10 @@ static void call_read(struct mg_http_call *call, const struct mg_http_request *r
         call->verb = VERB_DO;
         (void)snprintf(call->key, sizeof(call->key), "%s", header_of(request, "Idempotency-Key: "));
     } else {
-        call->verb = strcmp(request->method, "DELETE") == 0 ? VERB_UNDO : VERB_VERIFY;
         bool is_of_number = strncmp(at, "/no/", strlen("/no/")) == 0;
-        const char *key = at + strlen("/of/");
+        bool is_of_undo = strncmp(at, "/undo/", strlen("/undo/")) == 0;
+        call->verb = strcmp(request->method, "DELETE") == 0 ? VERB_UNDO : is_of_undo ? VERB_ASK : VERB_VERIFY;
+        const char *key = at + strlen(is_of_undo ? "/undo/" : "/of/");
         if (is_of_number) {
             key = sim_check_named(header_of(request, "X-Makegood-Order: "),
                                   header_of(request, "X-Makegood-Step: "), at + strlen("/no/"));
@@ -470,7 +488,7 @@ static struct sim_work *work_of(struct mg_http_call *call, const struct mg_http_
     }
     struct sim_work *work = entry->value;
     if (call->verb == VERB_DO) {
-        uint64_t hash = hash_of(request->body);
+        uint64_t hash = sim_hash(request->body);
         /* Makegood's hash for comparison is in the row (law 8, derived identities), and may be lost with its
          * tail. */
         bool is_lost = sim_submitted_find(mg_slice_of(work->order_id))->is_tail_lost;
@@ -552,7 +570,7 @@ static void on_away(void *arg)
 {
     (void)arg;
     sim_happened(SIM_REMOTE_DOWN);
-    uint64_t service = sim_draw(SIM_REMOTE_COUNT);
+    uint64_t service = sim_draw((uint64_t)sim_service_count());
     remote.away_until_us[service] = sim_now_us() + sim_draw_between(500000, AWAY_MAX_US);
     sim_trace("%s is away", NAMES[service]);
 }
@@ -561,7 +579,7 @@ static void on_ailing(void *arg)
 {
     (void)arg;
     sim_happened(SIM_REMOTE_AILING);
-    uint64_t service = sim_draw(SIM_REMOTE_COUNT);
+    uint64_t service = sim_draw((uint64_t)sim_service_count());
     remote.ails_until_us[service] = sim_now_us() + sim_draw_between(500000, AWAY_MAX_US);
     sim_trace("%s ails", NAMES[service]);
 }
@@ -576,4 +594,5 @@ void sim_remote_start(void)
 {
     sim_every(SIM_REMOTE_DOWN, on_away);
     sim_every(SIM_REMOTE_AILING, on_ailing);
+    sim_rough_start();
 }

@@ -29,6 +29,9 @@
 #define WAKING_US    120000000          /* twice the longest pause */
 #define GIVING_UP_US INT64_C(500000000) /* sim_owed_for_ms and a sixteenth of it, with a margin */
 #define LOOK_US      500000
+/* An order in error: for each step a settle, and a command for the rest. */
+#define CLOSE_ROUNDS 30
+#define CLOSE_US     15000000
 #define ALONE_LOAD   4 /* factor of orders, so that some are open at each moment */
 #define SAFETY_SHARE 4 /* one run in so many never heals */
 /* Processor time of a run with sanitizers; without them it needs less than a second. A busy machine makes no
@@ -93,6 +96,16 @@ static void owed_look(void *arg)
     if (!is_over) {
         sim_after(NULL, LOOK_US, owed_look, NULL);
     }
+}
+
+/* The operator ends each order that is in error. */
+static void end_errors(void)
+{
+    for (int i = 0; i < CLOSE_ROUNDS && sim_operator_close(); i++) {
+        sim_kernel_run(sim_now_us() + CLOSE_US, over);
+        end_wait(sim_now_us(), "an operator's command");
+    }
+    sim_check_closed();
 }
 
 /* Runs until the statuses owed to clients that are gone are given up. */
@@ -170,6 +183,10 @@ static void run(const struct sim_options *options, struct sim_result *result)
         heal();
         end_wait(faults_us, "the last fault");
         end_linger();
+        if (sim_is_rough_run() && sim_is_time_true()) {
+            end_errors();
+            end_linger();
+        }
         end_owed();
         sim_check_end(true);
     }

@@ -88,6 +88,9 @@ bool sim_is_clock_run(void);
 bool sim_is_minority_run(void);
 bool sim_is_alone(void); /* one of these: such a run lasts longer and has more orders */
 
+/* Some services of this run misbehave: rough.c. */
+bool sim_is_rough_run(void);
+
 /* True once all faults have stopped for good; from here on everything must end. Broken, slow, blocked and
  * delayed parts continue by themselves at that moment: see sim_store_heal. */
 bool sim_is_healed(void);

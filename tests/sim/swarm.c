@@ -22,8 +22,9 @@ void sim_swarm_draw(uint64_t faults, uint64_t ret_rates[SIM_FAULT_COUNT])
     static_assert(SIM_FAULT_COUNT <= 64, "faults are bits of one word");
     uint64_t share = 5 + sim_draw(46); /* percentage of faults that this run has */
     for (int i = 0; i < SIM_FAULT_COUNT; i++) {
+        bool is_elsewhere = i >= SIM_ROUGH_INGRESS && !sim_is_rough_run();
         ret_rates[i] = 0;
-        if (FAULTS[i].worst == 0) {
+        if (FAULTS[i].worst == 0 || is_elsewhere) {
             continue;
         }
         /* Drawn for every fault, so that dropping one leaves the rates of the others unchanged. */

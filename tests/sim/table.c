@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t hash_of(struct mg_slice key)
+uint64_t sim_hash(struct mg_slice key)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
     for (size_t i = 0; i < key.len; i++) {
@@ -19,7 +19,7 @@ struct sim_entry *sim_table_find(const struct sim_table *table, struct mg_slice 
     if (table->count == 0) {
         return NULL;
     }
-    struct sim_entry *entry = table->heads[hash_of(key) % table->head_count];
+    struct sim_entry *entry = table->heads[sim_hash(key) % table->head_count];
     while (entry != NULL && !mg_slice_is(key, entry->key)) {
         entry = entry->next;
     }
@@ -36,7 +36,7 @@ static void grow(struct sim_table *table)
     assert(table->entries != NULL && table->heads != NULL);
     for (size_t i = 0; i < table->count; i++) {
         struct sim_entry *entry = table->entries[i];
-        struct sim_entry **head = &table->heads[hash_of(mg_slice_of(entry->key)) % table->head_count];
+        struct sim_entry **head = &table->heads[sim_hash(mg_slice_of(entry->key)) % table->head_count];
         entry->next = *head;
         *head = entry;
     }
@@ -54,7 +54,7 @@ struct sim_entry *sim_table_put(struct sim_table *table, struct mg_slice key)
     entry = calloc(1, sizeof(*entry));
     assert(entry != NULL);
     entry->key = strndup(key.data, key.len);
-    struct sim_entry **head = &table->heads[hash_of(key) % table->head_count];
+    struct sim_entry **head = &table->heads[sim_hash(key) % table->head_count];
     entry->next = *head;
     *head = entry;
     table->entries[table->count++] = entry;

@@ -18,6 +18,7 @@ struct sim_table {
     size_t count, room;
 };
 
+uint64_t sim_hash(struct mg_slice key); /* FNV-1a */
 /* The entry of `key`; NULL: there is none. */
 struct sim_entry *sim_table_find(const struct sim_table *table, struct mg_slice key);
 /* The same; creates an entry with a NULL value if there is none. */

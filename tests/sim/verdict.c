@@ -168,14 +168,15 @@ static void ledger_check(const struct mg_order_record *record, const struct sim_
     }
 }
 
-/* Post recognises no key: a request sent twice takes effect twice. */
+/* Post recognises no key: a request sent twice takes effect twice. For mint and inn check_doubt.c judges each
+ * effect. */
 static void once_check(void)
 {
     for (size_t i = 0; i < sim_ledger()->count; i++) {
         const struct sim_work *work = sim_ledger()->entries[i]->value;
         const struct sim_submitted *order = sim_submitted_find(mg_slice_of(work->order_id));
-        bool is_let_off =
-            order == NULL || order->is_tail_lost || (work->service == SIM_POST && order->is_repeated);
+        bool is_let_off = order == NULL || order->is_tail_lost || work->service == SIM_MINT ||
+                          work->service == SIM_INN || (work->service == SIM_POST && order->is_repeated);
         int most = work->service == SIM_POST ? 1 : 1 + work->undone;
         if (!is_let_off && work->acted > most) {
             sim_violated("once_per_key", "%s acted %d times and was undone %d times",
