@@ -53,13 +53,23 @@ static void finding(struct doctor *doctor, bool is_good, const char *what, const
     (void)fflush(stdout); /* a check may wait for a server */
 }
 
+/* False: the report could not be read, which is a finding of this check. */
+static bool report_read(struct doctor *doctor, const char *check, enum mg_report report,
+                        const char *const *params, int count, struct mg_table *ret_table)
+{
+    bool is_read = mg_table_read(doctor->cli, report, params, count, ret_table) == MG_EXIT_DONE;
+    if (!is_read) {
+        finding(doctor, false, check, "could not be read");
+    }
+    return is_read;
+}
+
 /* Reports a collation whose version is not that of the data. Makegood's own keys compare bytewise. */
 static void collation_check(struct doctor *doctor)
 {
     struct mg_table collation = {0};
     char detail[512];
-    if (mg_table_read(doctor->cli, MG_REPORT_COLLATION, NULL, 0, &collation) != MG_EXIT_DONE) {
-        finding(doctor, false, "collation", "it could not be read");
+    if (!report_read(doctor, "collation", MG_REPORT_COLLATION, NULL, 0, &collation)) {
         return;
     }
     const char *built = mg_table_cell(&collation, 0, "built"),
@@ -83,8 +93,7 @@ static void settings_check(struct doctor *doctor)
 {
     struct mg_table settings = {0};
     char detail[320]; /* mg_schema_serves writes as much */
-    if (mg_table_read(doctor->cli, MG_REPORT_SETTINGS, NULL, 0, &settings) != MG_EXIT_DONE) {
-        finding(doctor, false, "database", "its settings could not be read");
+    if (!report_read(doctor, "settings", MG_REPORT_SETTINGS, NULL, 0, &settings)) {
         return;
     }
     const char *fsync_word = mg_table_cell(&settings, 0, "fsync");
@@ -114,8 +123,10 @@ static void leader_check(struct doctor *doctor)
 {
     struct mg_table leader = {0};
     char detail[256];
-    if (mg_table_read(doctor->cli, MG_REPORT_LEADER, NULL, 0, &leader) == MG_EXIT_DONE &&
-        mg_table_cell(&leader, 0, "seen_at")[0] != '\0') {
+    if (!report_read(doctor, "supervisor", MG_REPORT_LEADER, NULL, 0, &leader)) {
+        return;
+    }
+    if (mg_table_cell(&leader, 0, "seen_at")[0] != '\0') {
         long long age_ms = strtoll(mg_table_cell(&leader, 0, "age_ms"), NULL, 10);
         const char *holder = mg_table_cell(&leader, 0, "holder");
         bool is_led = holder[0] != '\0';
@@ -157,8 +168,7 @@ static void processes_check(struct doctor *doctor)
 {
     struct mg_table processes = {0};
     char detail[768];
-    if (mg_table_read(doctor->cli, MG_REPORT_PROCESSES, NULL, 0, &processes) != MG_EXIT_DONE) {
-        finding(doctor, false, "processes", "their heartbeats could not be read");
+    if (!report_read(doctor, "processes", MG_REPORT_PROCESSES, NULL, 0, &processes)) {
         return;
     }
     schedulers_check(doctor, &processes);
@@ -175,8 +185,7 @@ static void orders_check(struct doctor *doctor)
 {
     struct mg_table stuck = {0};
     char detail[256];
-    if (mg_table_read(doctor->cli, MG_REPORT_STUCK, NULL, 0, &stuck) != MG_EXIT_DONE) {
-        finding(doctor, false, "orders", "they could not be read");
+    if (!report_read(doctor, "orders", MG_REPORT_STUCK, NULL, 0, &stuck)) {
         return;
     }
     if (stuck.row_count == 0) {
@@ -196,9 +205,7 @@ static void waiting_check(struct doctor *doctor)
     struct mg_table waiting = {0};
     const char *all[] = {""};
     char text[MG_WAITING_TEXT_SIZE], detail[MG_WAITING_TEXT_SIZE + 64];
-    if (mg_table_read(doctor->cli, MG_REPORT_WAITING, all, 1, &waiting) != MG_EXIT_DONE) {
-        finding(doctor, false, "orders", "those that wait for the database could not be read");
-    } else if (waiting.row_count > 0) {
+    if (report_read(doctor, "orders", MG_REPORT_WAITING, all, 1, &waiting) && waiting.row_count > 0) {
         mg_waiting_write(&waiting, text, sizeof(text));
         (void)snprintf(detail, sizeof(detail), "%d waiting for the database; %s", waiting.row_count, text);
         finding(doctor, false, "orders", detail);
@@ -211,7 +218,7 @@ static void statuses_check(struct doctor *doctor)
 {
     struct mg_table owed = {0};
     char detail[512];
-    if (mg_table_read(doctor->cli, MG_REPORT_OWED, NULL, 0, &owed) == MG_EXIT_DONE) {
+    if (report_read(doctor, "statuses", MG_REPORT_OWED, NULL, 0, &owed)) {
         const char *number = mg_table_cell(&owed, 0, "number");
         long long oldest_ms = strtoll(mg_table_cell(&owed, 0, "oldest_ms"), NULL, 10);
         if (strcmp(number, "0") == 0) {
@@ -233,7 +240,7 @@ static void alerts_check(struct doctor *doctor)
     struct mg_table alerts = {0};
     char detail[256];
     const char *params[] = {"open", "1000"};
-    if (mg_table_read(doctor->cli, MG_REPORT_ALERTS, params, 2, &alerts) == MG_EXIT_DONE) {
+    if (report_read(doctor, "alerts", MG_REPORT_ALERTS, params, 2, &alerts)) {
         bool is_good = alerts.row_count == 0;
         (void)snprintf(detail, sizeof(detail), "%d open%s%s%s%.128s%s", alerts.row_count,
                        is_good ? "" : ", the newest ", is_good ? "" : mg_table_cell(&alerts, 0, "code"),
@@ -338,9 +345,11 @@ static void services_check(struct doctor *doctor, struct service_tables *tables)
 {
     struct mg_err err;
     const struct mg_table *controlled = &tables->needs.controlled, *kept = &tables->needs.kept;
-    if (mg_table_read(doctor->cli, MG_REPORT_SERVICES, NULL, 0, &tables->agents) != MG_EXIT_DONE ||
-        mg_service_list_add_needs(doctor->cli, &doctor->services, &tables->needs) != MG_EXIT_DONE) {
-        finding(doctor, false, "services", "they could not be read");
+    if (!report_read(doctor, "services", MG_REPORT_SERVICES, NULL, 0, &tables->agents)) {
+        return;
+    }
+    if (mg_service_list_add_needs(doctor->cli, &doctor->services, &tables->needs) != MG_EXIT_DONE) {
+        finding(doctor, false, "services", "could not be read");
         return;
     }
     mg_service_list_add_rows(&doctor->services, controlled);
@@ -364,7 +373,7 @@ static void bulk_check(struct doctor *doctor)
 {
     struct mg_table runner = {0};
     char detail[256];
-    if (mg_table_read(doctor->cli, MG_REPORT_BULK_RUNNER, NULL, 0, &runner) == MG_EXIT_DONE &&
+    if (report_read(doctor, "bulk actions", MG_REPORT_BULK_RUNNER, NULL, 0, &runner) &&
         strcmp(mg_table_cell(&runner, 0, "open_bulk"), "0") != 0) {
         bool is_driven = mg_bulk_is_driven(&runner);
         (void)snprintf(detail, sizeof(detail), "%s open, %s%s", mg_table_cell(&runner, 0, "open_bulk"),

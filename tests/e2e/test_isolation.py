@@ -113,6 +113,33 @@ def an_order_with_a_damaged_row_is_set_aside_and_the_others_end(s):
 
 
 @scenario()
+def an_order_without_its_payload_is_set_aside_and_nothing_is_undone(s):
+    """Would catch: a charge that is undone because the row with the order's payload was not found, and nobody is told."""
+    lost, moved = in_the_middle(s, 2, payload={"n": 1})
+    s.rows("CREATE TABLE saved AS SELECT * FROM orders WHERE order_id = %s; SELECT 1", lost.order_id)
+    s.rows("DELETE FROM orders WHERE order_id = %s RETURNING 1", lost.order_id)
+    s.rows("UPDATE orders SET revision = 7 WHERE order_id = %s RETURNING 1", moved.order_id)
+    s.cluster.schedulers[0].terminate()  # another has nothing of them in its cache
+    s.cluster.schedulers[0].start()
+    go_on(s)
+    others = [s.client.submit("three") for _ in range(20)]
+    for other in others:
+        s.client.wait_status(other, "processed")
+    s.wait(lambda: len(s.alerts("set_aside")) == 2, "both are set aside", 30)
+    for alert in s.alerts("set_aside"):
+        assert "table orders has no row with its payload and revision" in alert["text"], alert
+    s.wait(lambda: s.client.depth("dead.letters") == 2, "the replies are kept")
+    assert s.step_state(lost, "charge") == s.step_state(moved, "charge") == "running"
+    s.rows("INSERT INTO orders SELECT * FROM saved; DROP TABLE saved; SELECT 1")
+    s.rows("UPDATE orders SET revision = 1 WHERE order_id = %s RETURNING 1", moved.order_id)
+    for order in (lost, moved):
+        s.cluster.tool("order", "readmit", order.order_id, "--reason", "repaired", "--by", "ann")
+    s.cluster.tool("dead", "requeue", "--all", "--reason", "repaired")
+    for order in (lost, moved):
+        s.wait_state(order, "processed")
+
+
+@scenario()
 def a_database_that_refuses_every_write_judges_no_message(s):
     """Would catch: every confirmed order in the dead letters within a second, because the database is out of transaction ids."""
     before = in_the_middle(s, 10)

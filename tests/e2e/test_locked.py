@@ -120,3 +120,15 @@ def an_order_whose_rows_a_trigger_refuses_for_a_while_is_named_with_the_reason(s
     named(s, order, "the ledger is closed")
     s.rows("DROP TRIGGER refuse ON order_process; SELECT 1")
     ended(s, order)
+
+
+@scenario(schedulers=0, supervisors=0, agents=0)
+def doctor_counts_a_table_that_cannot_be_read(s):
+    """Would catch: a check that vanishes from doctor's lines with its table, and "all checks good"."""
+    checks = {"operator_alert": "alerts", "reply_queue": "statuses", "bulk_runner": "bulk actions", "supervisor_leader": "supervisor",
+              "process_state": "processes", "service_state": "services"}
+    for table, check in checks.items():
+        with held(s, f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE"):
+            done = s.cluster.tool("doctor", check=False)
+        lines = [line for line in done.stdout.splitlines() if line.startswith(f"WRONG {check}") and "could not be read" in line]
+        assert done.returncode != 0 and lines, (table, done)

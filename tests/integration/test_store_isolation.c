@@ -251,6 +251,18 @@ START_TEST(an_order_that_cannot_be_read_stands_alone)
 }
 END_TEST
 
+/* Would catch: an order without its payload that goes on with an empty one; a step that needs it then fails,
+ * and done work is undone. */
+START_TEST(an_order_without_its_payload_stands_alone)
+{
+    orders_write(0);
+    rig_admin(&rig, "UPDATE orders SET revision = 7 WHERE order_id = 'o-5'");
+    damaged_expect("no row with its payload");
+    rig_admin(&rig, "DELETE FROM orders WHERE order_id = 'o-5'");
+    damaged_expect("no row with its payload");
+}
+END_TEST
+
 /* Would catch: statuses that cannot be read, and hold up those of others. */
 START_TEST(an_order_with_broken_statuses_stands_alone)
 {
@@ -291,6 +303,7 @@ int main(void)
     tcase_add_test(test, a_locked_table_is_no_orders_fault);
     tcase_add_test(test, locked_rows_beside_a_locked_table_are_no_orders_fault);
     tcase_add_test(test, an_order_that_cannot_be_read_stands_alone);
+    tcase_add_test(test, an_order_without_its_payload_stands_alone);
     tcase_add_test(test, an_order_with_broken_statuses_stands_alone);
     tcase_add_test(test, no_order_is_judged_while_nothing_can_be_read);
     suite_add_tcase(suite, test);

@@ -25,6 +25,7 @@
 #define RANGES_MAX 34
 /* From the first refusal on: the callers of all other orders wait for so long because of a few. */
 #define SEARCH_MAX_MS 5000
+#define PAYLOAD_LOST  "could not read the order: table orders has no row with its payload and revision"
 /* SQLSTATE of lock_timeout: reading waits for locks of whole tables only. */
 #define LOCK_NOT_AVAILABLE "55P03"
 
@@ -195,6 +196,18 @@ static struct by_id *sort_questions(struct load_job *job)
     return sorted;
 }
 
+/* An order without its payload would go on with an empty one: a step that needs it fails, and good work is
+ * undone. Its events and statuses are not taken. */
+static bool is_payload_lost(const struct mg_order_record *record)
+{
+    return record != NULL && record->payload.data == NULL;
+}
+
+static bool is_taken(const struct mg_loaded *loaded)
+{
+    return !loaded->is_unreadable && loaded->refused == NULL;
+}
+
 static enum mg_class share_records(struct load_job *job, struct mg_err *err)
 {
     struct by_id *sorted = job->count == 0 ? NULL : sort_questions(job);
@@ -207,9 +220,12 @@ static enum mg_class share_records(struct load_job *job, struct mg_err *err)
             const struct mg_loaded *before = &job->answer.orders[sorted[i - 1].index];
             loaded->is_unreadable = loaded->is_unreadable || before->is_unreadable;
             loaded->record = before->record;
+            loaded->refused = before->refused;
         }
         if (loaded->is_unreadable) {
             *loaded = (struct mg_loaded){.is_unreadable = true};
+        } else if (loaded->refused != NULL || is_payload_lost(loaded->record)) {
+            *loaded = (struct mg_loaded){.refused = PAYLOAD_LOST, .refusal = MG_REFUSAL_LASTING};
         }
     }
     return MG_OK;
@@ -224,7 +240,7 @@ static void share_sent(struct load_job *job, const struct by_id *sorted)
         if (i > 0 && strcmp(sorted[i].order_id, sorted[i - 1].order_id) != 0) {
             first = NULL;
         }
-        if (!job->loads[sorted[i].index].wants_sent_status || loaded->is_unreadable) {
+        if (!job->loads[sorted[i].index].wants_sent_status || !is_taken(loaded)) {
             continue;
         }
         if (first == NULL) {
@@ -246,7 +262,7 @@ static enum mg_class take_sent(struct load_job *job, const struct mg_rows *rows,
         if (loaded == NULL) {
             return MG_BUG;
         }
-        if (loaded->is_unreadable) {
+        if (!is_taken(loaded)) {
             continue;
         }
         uint64_t version = loaded->record != NULL ? loaded->record->order.version : 0;
