@@ -84,8 +84,10 @@ static void write_reason(const struct mg_expr_run *run, struct mg_buf *text)
         mg_buf_printf(text, "texts made here are above %d bytes", MG_EXPR_ROOM_BYTES);
         break;
     case MG_EXPR_FAULT_TIME:
-        mg_buf_printf(text, "\"%.*s\" is no time; RFC 3339 is needed: 2026-01-31T12:34:56Z", (int)name.len,
-                      name.data);
+        mg_buf_printf(text,
+                      "\"%.*s\" is no time; RFC 3339 is needed, in UTC of the years 1 to 9999: "
+                      "2026-01-31T12:34:56Z",
+                      (int)name.len, name.data);
         break;
     case MG_EXPR_FAULT_DURATION:
         mg_buf_printf(text, "\"%.*s\" is no duration; a number and d, h, m, s or ms are needed: 1h30m",

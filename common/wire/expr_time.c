@@ -110,7 +110,7 @@ bool mg_expr_time_read(struct mg_slice text, mg_int128 *ret_ns)
     }
     int64_t seconds = days_of(year, month, day) * DAY_S + hour * 3600 + minute * 60 + second - offset * 60;
     *ret_ns = (mg_int128)seconds * SECOND_NS + ns;
-    return true;
+    return seconds >= days_of(YEAR_MIN, 1, 1) * DAY_S && seconds < days_of(YEAR_MAX + 1, 1, 1) * DAY_S;
 }
 
 /* "", ".5", … in groups of three digits. */

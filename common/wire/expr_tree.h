@@ -95,7 +95,7 @@ bool mg_expr_excludes(const struct mg_expr *a, int a_node, const struct mg_expr 
 
 #define MG_EXPR_TIME_TEXT_SIZE 40
 
-/* RFC 3339 with an offset, years 1 to 9999, up to nanoseconds. */
+/* RFC 3339 with an offset, in UTC of the years 1 to 9999, up to nanoseconds. */
 bool mg_expr_time_read(struct mg_slice text, mg_int128 *ret_ns);
 /* In UTC, with as many digits of a fraction as are needed of 0, 3, 6 and 9. Returns its length; 0 if the year
  * is beyond RFC 3339. */

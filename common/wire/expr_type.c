@@ -255,7 +255,8 @@ static void infer_moment(struct mg_expr_compile *compile, int node)
     bool is_right = is_time ? mg_expr_time_read(literal, &ns) : mg_expr_duration_read(literal, &ns);
     if (!is_right) {
         (void)mg_expr_fail(compile, of->at, MG_EXPR_MISTAKE_TYPE,
-                           is_time ? "no time; write RFC 3339: time(\"2026-01-31T12:34:56Z\")"
+                           is_time ? "no time; write RFC 3339, in UTC of the years 1 to 9999: "
+                                     "time(\"2026-01-31T12:34:56Z\")"
                                    : "no duration; write a number and one of d, h, m, s, ms: "
                                      "duration(\"1h30m\")");
     }

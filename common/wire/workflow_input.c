@@ -170,8 +170,10 @@ const struct mg_input_shape *mg_input_read(struct mg_slice input, struct mg_aren
 static const char *expected(const struct mg_input_shape *shape)
 {
     static const char *const NAMES[] = {
-        "a string", "a number", "a boolean", "an RFC 3339 time as \"2026-01-31T12:34:56Z\"",
-        "a value",  "an array", "an object"};
+        "a string",  "a number",
+        "a boolean", "an RFC 3339 time as \"2026-01-31T12:34:56Z\", in UTC of the years 1 to 9999,",
+        "a value",   "an array",
+        "an object"};
     return NAMES[shape->kind];
 }
 

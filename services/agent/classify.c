@@ -40,12 +40,15 @@ bool mg_classify_is_json_type(const char *content_type)
 }
 
 /* Whether a body without a given length may lack its end. JSON shows this: only a number has no end of its
- * own. Other types show nothing. */
-static bool may_be_cut(const struct mg_service *service, const struct mg_http_answer *answer)
+ * own. Other types show nothing; without a type it begins as JSON does. */
+static bool may_be_cut(const struct mg_service *service, const struct mg_http_answer *answer,
+                       const struct mg_reading *reading)
 {
     struct mg_json_limits limits = mg_answer_limits(service);
     struct mg_err err;
-    if (!answer->is_ended_by_close || !mg_classify_is_json_type(answer->content_type)) {
+    bool has_json_start = answer->content_type[0] == '\0' && !reading->is_text_wanted &&
+                          answer->body.len > 0 && strchr("{[\"", answer->body.data[0]) != NULL;
+    if (!answer->is_ended_by_close || !(has_json_start || mg_classify_is_json_type(answer->content_type))) {
         return false;
     }
     if (answer->body.len == 0 || isdigit((unsigned char)answer->body.data[answer->body.len - 1])) {
@@ -94,15 +97,15 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
     enum mg_outcome outcome;
     enum mg_executed executed;
     mg_service_classify(service, kind, answer->status, is_pollable, &outcome, &executed);
-    if ((mg_outcome_has_result(outcome) || answer->body.len > 0) && may_be_cut(service, answer)) {
+    if ((mg_outcome_has_result(outcome) || answer->body.len > 0) && may_be_cut(service, answer, reading)) {
         classify_half(kind, answer, /* a refusal may have no body */
                       "the answer may be cut off: it gave no length, and its body is no whole JSON; send "
                       "Content-Length",
                       verdict);
         return;
     }
-    bool is_json_wanted = !service->is_text_answer && !mg_service_has_rule(service, kind, answer->status);
-    if (mg_outcome_has_result(outcome) && reading->is_page && is_json_wanted) {
+    bool is_page = reading->is_page && !mg_service_has_rule(service, kind, answer->status);
+    if (mg_outcome_has_result(outcome) && is_page) {
         classify_half(
             kind, answer,
             "the answer is an HTML page, which no service's JSON is; if the service means it, give its "
@@ -111,7 +114,7 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
         return;
     }
     bool is_foreign = outcome == MG_OUTCOME_ABSENT && !is_own(service, kind, answer, reading);
-    bool is_refusing_page = outcome == MG_OUTCOME_PERMANENT && reading->is_page && is_json_wanted;
+    bool is_refusing_page = outcome == MG_OUTCOME_PERMANENT && is_page;
     if (is_foreign) {
         outcome = MG_OUTCOME_TRANSIENT;
     }

@@ -100,8 +100,7 @@ void mg_outgoing_classify(const struct mg_outgoing *outgoing, struct mg_http_ans
 {
     const struct mg_service *service = outgoing->service;
     const struct mg_request *request = outgoing->request;
-    mg_reading_take(answer, ret_reading);
-    ret_reading->is_page = ret_reading->is_page && !request->is_text_answer;
+    mg_reading_take(answer, service->is_text_answer || request->is_text_answer, ret_reading);
     if (answer->sent == MG_SENT_YES && answer->status >= 300) {
         mend_refusal(service, answer, ret_reading);
     }

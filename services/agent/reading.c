@@ -1,6 +1,7 @@
 /* See reading.h. */
 #include "reading.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <iconv.h>
 #include <stdint.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "wire/json.h"
+#include "wire/json_scan.h"
 
 #define CHARSET_MAX 40             /* the longest registered names are shorter, but for some rare ones */
 #define UNKNOWN     "\xef\xbf\xbd" /* U+FFFD */
@@ -151,32 +152,93 @@ static bool begins_with(struct mg_slice body, const char *words)
     return body.len >= strlen(words) && strncasecmp(body.data, words, strlen(words)) == 0;
 }
 
-/* No JSON and no plain word begins so. With the type of HTML any other text than JSON is a page, too. */
-static bool is_page(const char *content_type, struct mg_slice body)
+/* Whether the media type of `len` bytes ends so. */
+static bool ends_with(const char *content_type, size_t len, const char *words)
+{
+    size_t words_len = strlen(words);
+    return len >= words_len && strncasecmp(content_type + len - words_len, words, words_len) == 0;
+}
+
+static bool is_html_type(const char *content_type)
 {
     size_t len = strcspn(content_type, "; \t");
-    bool is_html = (len == 9 && strncasecmp(content_type, "text/html", len) == 0) ||
-                   (len == 21 && strncasecmp(content_type, "application/xhtml+xml", len) == 0);
-    while (body.len > 0 && strchr(" \t\r\n", body.data[0]) != NULL && body.data[0] != '\0') {
-        body = (struct mg_slice){body.data + 1, body.len - 1};
+    return (len == 9 && strncasecmp(content_type, "text/html", len) == 0) ||
+           (len == 21 && strncasecmp(content_type, "application/xhtml+xml", len) == 0);
+}
+
+/* Also JSON above a limit, and with strings that can be mended. */
+static bool is_json(struct mg_slice body)
+{
+    struct mg_buf mended;
+    struct mg_err err;
+    bool is_above;
+    if (mg_json_check_limits(body, &MG_JSON_LIMITS_DATA, &is_above, &err) == MG_OK || is_above) {
+        return true;
     }
-    if (body.len == 0) {
-        return false;
+    mg_buf_init(&mended, GROWTH_MAX * body.len + strlen(UNKNOWN));
+    mg_json_mend_strings(body, &mended);
+    bool is_good =
+        !mended.failed && mg_json_check(mg_buf_slice(&mended), &MG_JSON_LIMITS_DATA, &err) == MG_OK;
+    mg_buf_finish(&mended);
+    return is_good;
+}
+
+/* What follows XML's declaration and comments. */
+static struct mg_slice behind_prolog(struct mg_slice body)
+{
+    for (;;) {
+        const char *end = begins_with(body, "<?") ? "?>" : begins_with(body, "<!--") ? "-->" : NULL;
+        const char *at = end != NULL ? memmem(body.data, body.len, end, strlen(end)) : NULL;
+        if (at == NULL) {
+            return body;
+        }
+        at += strlen(end);
+        body = mg_json_trim((struct mg_slice){at, (size_t)(body.data + body.len - at)});
     }
-    bool is_json = strchr("{[\"-0123456789", body.data[0]) != NULL || begins_with(body, "true") ||
-                   begins_with(body, "false") || begins_with(body, "null");
-    return begins_with(body, "<!doctype html") || begins_with(body, "<html") || (is_html && !is_json);
+}
+
+/* With the type of HTML all that is no JSON is a page; with a type of XML, HTML is; with any other, all that
+ * begins as markup does: no JSON and no plain word begins so. */
+static bool is_page(const struct mg_http_answer *answer)
+{
+    const char *type = answer->content_type;
+    size_t type_len = strcspn(type, "; \t");
+    struct mg_slice body = mg_json_trim(answer->body);
+    if (is_html_type(type)) {
+        return answer->is_undecoded || (body.len > 0 && !is_json(body));
+    }
+    if (ends_with(type, type_len, "/xml") || ends_with(type, type_len, "+xml")) {
+        body = behind_prolog(body);
+        return begins_with(body, "<!doctype html") || begins_with(body, "<html");
+    }
+    return body.len > 1 && body.data[0] == '<' &&
+           (isalpha((unsigned char)body.data[1]) || body.data[1] == '!' || body.data[1] == '?');
 }
 
 /* Most answers: an object or a list of JSON, without parameters of its type. */
 static bool is_plain(const struct mg_http_answer *answer)
 {
     char first = answer->body.data[0];
-    return (first == '{' || first == '[') && strchr(answer->content_type, ';') == NULL;
+    return (first == '{' || first == '[') && strchr(answer->content_type, ';') == NULL &&
+           !is_html_type(answer->content_type);
 }
 
-void mg_reading_take(struct mg_http_answer *answer, struct mg_reading *ret_reading)
+static void text_take(struct mg_http_answer *answer, struct mg_reading *reading)
 {
+    const struct mark *mark = mark_of(answer->body);
+    struct mg_slice body = answer->body;
+    if (mark != NULL) {
+        body = (struct mg_slice){body.data + mark->len, body.len - mark->len};
+        body = mark->len == strlen("\xef\xbb\xbf") ? body : convert(reading, mark->charset, body);
+    } else {
+        body = convert_declared(reading, answer->content_type, body);
+    }
+    answer->body = body;
+}
+
+void mg_reading_take(struct mg_http_answer *answer, bool is_text_wanted, struct mg_reading *ret_reading)
+{
+    ret_reading->is_text_wanted = is_text_wanted;
     ret_reading->is_page = false;
     ret_reading->fault[0] = '\0';
     mg_buf_init(&ret_reading->text, 0);
@@ -186,21 +248,12 @@ void mg_reading_take(struct mg_http_answer *answer, struct mg_reading *ret_readi
     if (answer->is_undecoded) {
         (void)snprintf(ret_reading->fault, sizeof(ret_reading->fault),
                        "its content coding cannot be decoded: %.150s", answer->reason);
+    } else if (answer->body.len == 0 || is_plain(answer)) {
         return;
-    }
-    if (answer->body.len == 0 || is_plain(answer)) {
-        return;
-    }
-    const struct mark *mark = mark_of(answer->body);
-    struct mg_slice body = answer->body;
-    if (mark != NULL) {
-        body = (struct mg_slice){body.data + mark->len, body.len - mark->len};
-        body = mark->len == strlen("\xef\xbb\xbf") ? body : convert(ret_reading, mark->charset, body);
     } else {
-        body = convert_declared(ret_reading, answer->content_type, body);
+        text_take(answer, ret_reading);
     }
-    answer->body = body;
-    ret_reading->is_page = ret_reading->fault[0] == '\0' && is_page(answer->content_type, body);
+    ret_reading->is_page = !is_text_wanted && is_page(answer);
 }
 
 void mg_reading_finish(struct mg_reading *reading)

@@ -248,7 +248,7 @@ static enum mg_class read_answer(const struct mg_http_answer *received, char **r
     struct mg_http_answer answer = *received;
     struct mg_reading reading;
     struct mg_err json_err;
-    mg_reading_take(&answer, &reading);
+    mg_reading_take(&answer, false, &reading);
     bool has_body = answer.sent == MG_SENT_YES && answer.body.len > 0;
     if (has_body && mg_json_check(answer.body, &MG_JSON_LIMITS_DATA, &json_err) != MG_OK) {
         struct mg_slice mended = mg_reading_mend(&reading, answer.body, &MG_JSON_LIMITS_DATA);

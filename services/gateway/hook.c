@@ -167,7 +167,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
 {
     struct mg_window_line *line = arg;
     struct mg_hook *hook = line->owner;
-    bool has_status = answer->sent == MG_SENT_YES || answer->is_body_over;
+    bool has_status = answer->sent == MG_SENT_YES || answer->is_body_bad;
     if (has_status && answer->status >= 200 && answer->status < 300) {
         status_taken(hook, line);
     } else {

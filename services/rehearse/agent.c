@@ -138,7 +138,7 @@ static bool try_make(struct mg_play *play, int step, const struct mg_request *re
     *at_ms += is_late || given->fate == MG_FATE_TIMEOUT ? budget_ms : given->after_ms;
     answer_make(play, given, is_late, answer);
     mg_reading_finish(reading);
-    mg_reading_take(answer, reading);
+    mg_reading_take(answer, service->is_text_answer || request->is_text_answer, reading);
     mg_classify_answer(service, request->kind, request->is_pollable, answer, reading, budget_ms, verdict);
     mg_tries_note(tries, request, verdict);
     return true;

@@ -9,7 +9,7 @@ import zlib
 from harness import scenario, step
 from test_reach import StandIn
 
-READ, EMPTY, PAGE = "read", "empty", "page"  # another word: the result cannot be read, and the reason has this word
+READ, EMPTY, PAGE, BROKEN = "read", "empty", "page", "broken"  # another word: the result cannot be read, and the reason has this word
 JSON = "application/json"
 
 
@@ -45,6 +45,19 @@ def bodies(good):
         "json as html": ((plain.encode(), "text/html", {}), READ, "Ann"),
         "html": ((b"<p>down for maintenance</p>", "text/html", {}), PAGE, None),
         "html as json": ((b"\n<!DOCTYPE html><html>", JSON, {}), PAGE, None),
+        "number as html": ((b"503 Service Temporarily Unavailable", "text/html", {}), PAGE, None),
+        "dash as html": ((b"-- down for maintenance --", "text/html; charset=utf-8", {}), PAGE, None),
+        "brace as html": ((b"{maintenance} back soon", "text/html", {}), PAGE, None),
+        "bracket as html": ((b"[maintenance]", "text/html", {}), PAGE, None),
+        "word as html": ((b"truely sorry", "text/html", {}), PAGE, None),
+        "html x": ((b"Wartung", "text/html; charset=x-none", {}), PAGE, None),
+        "html no gzip": ((b"<p>down</p>", "text/html", {"Content-Encoding": "gzip"}), PAGE, None),
+        "xhtml as text": ((b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x"><html>', "text/plain", {}), PAGE, None),
+        "comment": ((b"<!-- x --><html><body>down</body></html>", None, {}), PAGE, None),
+        "head as json": ((b"<head><title>503</title></head>", JSON, {}), PAGE, None),
+        "xml": ((b"<?xml version='1.0'?><ok/>", "application/xml", {}), "not JSON", None),
+        "cut": ((b'{"id":"r1","fl', None, {"Content-Length": None, "Connection": "close"}), BROKEN, None),
+        "two lengths": ((plain.encode(), JSON, {"content-length": "7"}), BROKEN, None),
         "empty": ((b"", "text/html", {}), EMPTY, None),
     }
 
@@ -112,27 +125,31 @@ def is_own(meaning):
     return meaning in (READ, EMPTY)
 
 
+def is_lost(meaning):
+    return meaning in (PAGE, BROKEN)
+
+
 LEARNED = {READ: ("undone", None)}  # any other answer lacks the id, and no undo goes out
 KINDS = {
     "do": (one(on_unknown="operator", do=post("say")),
-           lambda meaning: ("unknown", "broken_answer") if meaning == PAGE else is_done(meaning)),
+           lambda meaning: ("unknown", "broken_answer") if is_lost(meaning) else is_done(meaning)),
     "verify": (one(on_unknown="verify", do=post("lost"), verify=get("say")),
-               lambda meaning: ("failed", None) if meaning == PAGE else
+               lambda meaning: ("failed", None) if is_lost(meaning) else
                ("done", None) if is_own(meaning) else ("done", "result_unreadable")),
     "verify-404": (one(on_unknown="verify", absent_is_final=True, do=post("lost"), verify=get("say", 404)),
                    lambda meaning: ("failed", "broken_answer")),
     "poll": (one(on_unknown="verify", finish_within="2s", poll="300ms", do=post("accept"), verify=get("say")),
-             lambda meaning: (None, None) if meaning == PAGE else is_done(meaning)),
-    "undo": (undone(200), lambda meaning: ("undo_failed", "broken_answer") if meaning == PAGE else ("undone", None)),
+             lambda meaning: (None, None) if is_lost(meaning) else is_done(meaning)),
+    "undo": (undone(200), lambda meaning: ("undo_failed", "broken_answer") if is_lost(meaning) else ("undone", None)),
     "undo-404": (undone(404), lambda meaning: ("undone", None) if is_own(meaning) or meaning == "x-none" else
-                 ("undo_failed", "http_404")),
+                 ("undo_failed", "broken_answer" if meaning == BROKEN else "http_404")),
     "learn-repeat": (learning(learn="repeat", do=post("again")), lambda meaning: LEARNED.get(meaning, ("undo_failed", None))),
     "learn-verify": (learning(learn="verify", on_unknown="retry", do=post("lost"), verify=get("say")),
                      lambda meaning: LEARNED.get(meaning, ("undo_failed", None))),
     "learn-refused": (learning(learn="repeat", do=post("again", 422)),
-                      lambda meaning: ("undo_failed" if meaning == PAGE else "undone", None)),
+                      lambda meaning: ("undo_failed" if is_lost(meaning) else "undone", None)),
     "refusal": (one(do=post("say", 422)),
-                lambda meaning: ("failed", "http_422/SOLD_OUT" if meaning in (READ, "x-none") else "http_422")),
+                lambda meaning: (None, "broken_answer") if meaning == BROKEN else ("failed", "http_422/SOLD_OUT" if meaning in (READ, "x-none") else "http_422")),
 }
 DOUBTFUL = {"twice", "nan", "prefix", "deep", "large"}  # a service's own JSON that gives no result: judged by its other cells
 
@@ -154,7 +171,7 @@ def judged(s, order, kind, name):
     faults = [] if seen == wanted else [f"{seen} in place of {wanted}: {row['error_text']}"]
     if seen[1] == "result_unreadable" and meaning not in row["error_text"]:
         faults.append(f"the reason lacks {meaning!r}: {row['error_text']}")
-    if kind == "refusal" and row["maybe"] != (meaning == PAGE):
+    if kind == "refusal" and row["maybe"] != is_lost(meaning):
         faults.append(f"maybe is {row['maybe']}")
     if meaning == READ and kind in ("do", "verify", "poll") and (json.loads(row["result"] or "{}").get("note") != note):
         faults.append(f"the result is {row['result']}")

@@ -48,7 +48,8 @@ class StandIn:
                 status, kind, text, more = answered
                 self.send_response(status)
                 for name, value in {"Content-Type": kind, "Content-Length": str(len(text)), **more}.items():
-                    self.send_header(name, value)
+                    if value is not None:
+                        self.send_header(name, value)
                 self.end_headers()
                 try:
                     self.wfile.write(text)

@@ -115,7 +115,7 @@ static void judge(const struct call *call, const struct mg_http_answer *received
     struct mg_verdict_of_try verdict;
     struct mg_http_answer read = *received, *answer = &read;
     struct mg_reading reading;
-    mg_reading_take(answer, &reading);
+    mg_reading_take(answer, false, &reading);
     mg_classify_answer(call->service, call->kind, call->is_pollable, answer, &reading, TIMEOUT_MS, &verdict);
     FUZZ_REQUIRE(verdict.outcome < MG_OUTCOME_COUNT && verdict.executed < MG_EXECUTED_COUNT);
     /* law 10, sticky maybe: once bytes have left, only a complete answer can prove that nothing happened */

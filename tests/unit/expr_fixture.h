@@ -26,6 +26,7 @@ static const char *const VALUE_TEXTS[] = {"round(payload.total * 1.077, 2)", "[\
 static const char PAYLOAD[] =
     " {\"total\": 14.00, \"country\": \"CH\", \"express\": false, \"none\": null, \"text\": \"M\\u00fcll\\n\","
     " \"plain\": \"M\xc3\xbcll\", \"empty\": \"\", \"at\": \"2026-01-31T12:00:00Z\","
+    " \"never\": \"9999-12-31T23:59:59-05:00\", \"always\": \"0001-01-01T00:00:00+00:01\","
     " \"wide\": 0.12345678901234567890123456789012345, \"exp\": 1.5e3, \"zero\": -0,"
     " \"items\": [{\"sku\": \"a\", \"qty\": 2, \"price\": 1.50}, {\"sku\": \"b\", \"qty\": 1, \"price\": 2.25}],"
     " \"tags\": [\"x\", \"y\"], \"mixed\": [1, \"a\", null], \"nothing\": [], \"ship-to\": {\"zip\": \"8000\"},"

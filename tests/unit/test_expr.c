@@ -139,6 +139,8 @@ static const struct {
     {"time('1900-02-28T00:00:00Z') + duration('1d')", "\"1900-03-01T00:00:00Z\""},
     {"time('0001-01-01T00:00:00Z')", "\"0001-01-01T00:00:00Z\""},
     {"time('9999-12-31T23:59:59.000000001Z')", "\"9999-12-31T23:59:59.000000001Z\""},
+    {"time('9999-12-31T23:59:59+00:01')", "\"9999-12-31T23:58:59Z\""},
+    {"time('0001-01-01T00:00:00-23:59')", "\"0001-01-01T23:59:00Z\""},
     {"string(time(payload.at))", "\"2026-01-31T12:00:00Z\""},
 };
 
@@ -232,6 +234,9 @@ static const struct {
     {"divide(1, payload.zero, 2)", "a division by zero"},
     {"time(payload.country)", "\"CH\" is no time; RFC 3339 is needed"},
     {"time(payload.at + 'x')", "is no time"},
+    {"time(payload.never)",
+     "\"9999-12-31T23:59:59-05:00\" is no time; RFC 3339 is needed, in UTC of the years 1 to "},
+    {"string(time(payload.always))", "\"0001-01-01T00:00:00+00:01\" is no time"},
     {"duration(payload.country)", "\"CH\" is no duration"},
     {"time('9999-12-31T00:00:00Z') + duration('1d')", "is beyond the years 1 to 9999"},
     {"string(payload.tags)", "has a list where a text is needed"},

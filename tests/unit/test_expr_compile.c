@@ -108,6 +108,7 @@ static const struct {
     {"time('tomorrow')", 1, MG_EXPR_MISTAKE_TYPE, "write RFC 3339"},
     {"time('2026-02-29T00:00:00Z')", 1, MG_EXPR_MISTAKE_TYPE, "write RFC 3339"},
     {"time('2026-01-31T24:00:00Z')", 1, MG_EXPR_MISTAKE_TYPE, "write RFC 3339"},
+    {"time('9999-12-31T23:59:59-00:01')", 1, MG_EXPR_MISTAKE_TYPE, "years 1 to 9999"},
     {"time('2026-01-31T12:00:00')", 1, MG_EXPR_MISTAKE_TYPE, "write RFC 3339"},
     {"duration('2 hours')", 1, MG_EXPR_MISTAKE_TYPE, "duration(\"1h30m\")"},
     {"duration('')", 1, MG_EXPR_MISTAKE_TYPE, "no duration"},

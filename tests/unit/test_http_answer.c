@@ -107,6 +107,13 @@ static const struct {
     /* cut off, another protocol, nothing */
     {serve_answer_and_close, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", ""},
     {serve_answer_and_close, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nha", ""},
+    /* two lengths (RFC 9110, 8.6) */
+    {serve_answer_and_close, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nContent-Length: 5\r\n\r\n{\"a\":123}",
+     "two lengths"},
+    {serve_answer_and_close, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\ncontent-length:9\r\n\r\n{\"a\":123}",
+     "two lengths"},
+    {serve_answer_and_close, "HTTP/1.1 200 OK\r\nContent-Length: 5, 9\r\n\r\n{\"a\":123}", "two lengths"},
+    {serve_answer_and_close, "HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\n{\"a\":123}", ""},
     {serve_answer_and_close, "HTTP/2 2000\r\n\r\n", ""},
     {serve_answer_and_close, "220 mail.example.com ESMTP\r\n", ""},
     {serve_answer_and_close, "", ""},

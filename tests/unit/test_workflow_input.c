@@ -45,10 +45,14 @@ static const struct {
     {"{" PLAIN ",\"items\":[],\"colour\":\"x\"}",
      "/payload/colour: no such member in the workflow's input; leave it out"},
     {"{" PLAIN ",\"items\":[],\"ship_at\":\"tomorrow\"}",
-     "/payload/ship_at: \"tomorrow\" is no time; an RFC 3339 time as \"2026-01-31T12:34:56Z\" is expected"},
+     "/payload/ship_at: \"tomorrow\" is no time; an RFC 3339 time as \"2026-01-31T12:34:56Z\", in UTC of the "
+     "years 1 to 9999, is expected"},
+    {"{" PLAIN ",\"items\":[],\"ship_at\":\"9999-12-31T23:59:59-05:00\"}",
+     "/payload/ship_at: \"9999-12-31T23:59:59-05:00\" is no time; an RFC 3339 time as \"2026-01-31T12:34:56Z\", "
+     "in UTC of the years 1 to 9999, is expected"},
     {"{" PLAIN ",\"items\":[],\"ship_at\":null}",
      "/payload/ship_at: null; an RFC 3339 time as "
-     "\"2026-01-31T12:34:56Z\" is expected, or leave the member out"},
+     "\"2026-01-31T12:34:56Z\", in UTC of the years 1 to 9999, is expected, or leave the member out"},
     {"{" PLAIN ",\"items\":[],\"address\":{}}", "/payload/address/zip: is missing"},
     {"{" PLAIN ",\"items\":[],\"gift\":1}", "/payload/gift: a number; a boolean is expected"},
     {"{\"customer\":\"c\",\"total\":1.2345678901234567890123456789012345,\"items\":[]}",

@@ -207,6 +207,20 @@ class Cases(unittest.TestCase):
                     done = run(workflow, path)
                     self.assertEqual(done.returncode, DONE, done.stdout + done.stderr)
 
+    def test_a_page_is_a_text_where_a_step_asks_for_one(self):
+        workflow, path = (pathlib.Path(self.folder.name, name) for name in ("text.json", "text_cases.json"))
+        for asks, end in (({"response": "text"}, "processed"), ({}, "error")):
+            step = {"step": "print", "service": "clerk", "undo": "none", "on_unknown": "operator", "at_most_once": True,
+                    "retry": {"attempts": 1}, "do": {"method": "POST", "path": "/pages", "body": {}, **asks}}
+            workflow.write_text(json.dumps({"workflow": "text", "version": 1, "steps": [step]}), encoding="utf-8")
+            path.write_text(json.dumps({"workflow": "text", "cases": [{
+                "case": "a page", "payload": {}, "answers": {"print": [{"status": 200, "text": "<html>a ticket</html>"}]},
+                "expect": {"end": end}}]}), encoding="utf-8")
+            with self.subTest(end):
+                done = run(workflow, path)
+                self.assertEqual(done.returncode, DONE if end == "processed" else ERROR, done.stdout + done.stderr)
+                self.assertEqual("waiting" in done.stdout, end == "error", done.stdout)
+
     def test_a_reason_stands_for_a_branch_that_no_case_takes(self):
         for name, text in (("charge.skipped", '"charge.skipped" is no branch of the workflow'), ("charge", '"charge" is no branch'),
                            ("charge.done", '"charge.done" is taken by a case; leave it out')):

@@ -105,6 +105,8 @@ static void call_explain(const struct mg_http_call *call, struct mg_http_answer 
                        (long long)call->timeout_ms);
     } else if (call->is_status_bad) {
         (void)snprintf(reason, size, "answer's status is none: a status has three digits");
+    } else if (call->is_length_bad) {
+        (void)snprintf(reason, size, "answer has two lengths, or one that is no number (Content-Length)");
     } else if (call->result == CURLE_OK && !call->is_head_whole) {
         (void)snprintf(reason, size, "answer's head is cut off: the connection ended before its empty line");
     } else if (call->result == CURLE_OK) {
@@ -155,9 +157,9 @@ void mg_http_call_conclude(struct mg_http_call *call, struct mg_http_answer *ans
     (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 without one */
     *answer = (struct mg_http_answer){.retry_after_ms = -1, .content_type = ""};
     bool is_final = status >= 200 && !call->is_status_bad;
-    answer->is_undecoded = call->result == CURLE_BAD_CONTENT_ENCODING && is_final && call->is_head_whole;
-    bool is_whole = (call->result == CURLE_OK || answer->is_undecoded) && !call->is_late && is_final &&
-                    call->is_head_whole;
+    bool is_head_good = is_final && call->is_head_whole && !call->is_length_bad;
+    answer->is_undecoded = call->result == CURLE_BAD_CONTENT_ENCODING && is_head_good;
+    bool is_whole = (call->result == CURLE_OK || answer->is_undecoded) && !call->is_late && is_head_good;
     if (is_whole) {
         answer->sent = MG_SENT_YES;
     } else if (mg_http_call_is_refused_by_tls(call)) {
@@ -166,7 +168,7 @@ void mg_http_call_conclude(struct mg_http_call *call, struct mg_http_answer *ans
         answer->sent = mg_http_call_has_sent(call) ? MG_SENT_MAYBE : MG_SENT_NO;
     }
     answer->status = status >= 100 && !call->is_status_bad ? (int)status : 0;
-    answer->is_body_over = call->is_body_over && is_final && call->is_head_whole;
+    answer->is_body_bad = (call->is_body_over || call->is_length_bad) && is_final && call->is_head_whole;
     answer->is_timed_out = call->is_late || call->result == CURLE_OPERATION_TIMEDOUT;
     if (is_whole) {
         const char *content_type = NULL;

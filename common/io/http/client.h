@@ -83,10 +83,10 @@ struct mg_http_answer {
                                      type is */
     bool is_timed_out;
     bool is_ended_by_close; /* a whole answer without a length: its body may lack bytes at the end */
-    bool is_body_over;      /* no whole answer, but its whole head: its body is above the bound */
-    bool is_undecoded;      /* a whole answer, but its body cannot be decoded, and is left out */
-    char reason[256]; /* cause of the failure and advice, for people; "" after a whole answer that is decoded
-                       */
+    bool is_body_bad;  /* no whole answer, but its whole head: its body has two lengths or is too large */
+    bool is_undecoded; /* a whole answer, but its body cannot be decoded, and is left out */
+    char reason[256];  /* cause of the failure and advice, for people; "" after a whole answer that is decoded
+                        */
 };
 
 typedef void mg_http_done_fn(void *arg, const struct mg_http_answer *answer);

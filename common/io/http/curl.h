@@ -75,12 +75,14 @@ struct mg_http_call {
     int64_t timeout_ms;
     int64_t deadline_boot_ms;
     size_t header_bytes;
+    int64_t length; /* the last head's Content-Length; -1: none yet */
     int sends;      /* times libcurl was about to send */
     bool is_secret; /* both bodies are wiped */
     bool is_plain_http;
     bool is_head_only;     /* the method is HEAD: the answer has no body */
     bool is_head_whole;    /* the last head has ended with its empty line */
     bool is_status_bad;    /* the last head's status has not three digits */
+    bool is_length_bad;    /* the last head has two lengths, or one that is no number */
     bool keeps_connection; /* kept once an answer has come over it */
     bool is_late;          /* complete-by passed; the client stopped the call */
     bool is_resend;        /* libcurl tried to send again; the client stopped the call */

@@ -17,6 +17,8 @@
 #include "base/clock.h"
 #include "io/http/curl.h"
 
+#define LENGTH_TEXT_SIZE 64 /* a length has up to 19 digits; a proxy may repeat it */
+
 /* ---- one call and libcurl ---- */
 
 bool mg_http_call_has_sent(const struct mg_http_call *call)
@@ -188,12 +190,37 @@ static bool has_status(const char *line, size_t len)
     return digits == 3;
 }
 
+/* Several lengths count if all are the same (RFC 9110, 8.6). libcurl takes the last one, and of a list the
+ * first. */
+static void note_length(struct mg_http_call *call, const char *value, size_t len)
+{
+    char text[LENGTH_TEXT_SIZE], *rest = text, *end;
+    if (len >= sizeof(text)) {
+        call->is_length_bad = true;
+        return;
+    }
+    memcpy(text, value, len);
+    text[len] = '\0';
+    for (char *word; (word = strsep(&rest, ", \t\r\n")) != NULL;) {
+        if (*word != '\0') {
+            long long length = strtoll(word, &end, 10);
+            call->is_length_bad =
+                call->is_length_bad || *end != '\0' || (call->length >= 0 && call->length != length);
+            call->length = length;
+        }
+    }
+    if (call->is_length_bad) { /* bytes beyond one of the lengths may follow */
+        (void)curl_easy_setopt(call->easy, CURLOPT_FORBID_REUSE, 1L);
+    }
+}
+
 /* Gets each line, of interim answers and trailers too; newer libcurl also passes on the beginning of a line
  * with which the connection ends. libcurl treats a head that ends with its connection as whole, so the empty
  * line is checked here. */
 static size_t on_header(char *data, size_t size, size_t count, void *arg)
 {
-    static const char status_line[] = "HTTP/";
+    static const char status_line[] = "HTTP/", length_name[] = "Content-Length:";
+    const size_t name_len = sizeof(length_name) - 1;
     struct mg_http_call *call = arg;
     size_t len = size * count;
     if (len > 0 && (data[0] == '\r' || data[0] == '\n')) {
@@ -201,6 +228,10 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
     } else if (len > sizeof(status_line) && strncasecmp(data, status_line, sizeof(status_line) - 1) == 0) {
         call->is_head_whole = false;
         call->is_status_bad = !has_status(data, len);
+        call->is_length_bad = false;
+        call->length = -1;
+    } else if (len > name_len && !call->is_head_whole && strncasecmp(data, length_name, name_len) == 0) {
+        note_length(call, data + name_len, len - name_len);
     }
     if (call->header_bytes == 0 && call->keeps_connection) {
         (void)curl_easy_setopt(call->easy, CURLOPT_FORBID_REUSE, 0L);

@@ -28,7 +28,7 @@ static void classify(const struct mg_http_answer *received, enum mg_kind kind, b
 {
     struct mg_http_answer answer = *received;
     struct mg_reading reading;
-    mg_reading_take(&answer, &reading);
+    mg_reading_take(&answer, service->is_text_answer, &reading);
     mg_classify_answer(service, kind, is_pollable, &answer, &reading, budget_ms, &verdict);
     mg_reading_finish(&reading);
 }
@@ -122,20 +122,51 @@ static void answered_with(enum mg_kind kind, int status, const char *type, const
 /* Catches: a proxy's page or a login that counts as the work. */
 START_TEST(a_page_in_place_of_json_is_no_answer)
 {
-    static const char *const PAGES[][2] = {{"text/html", "<p>down</p>"},
-                                           {"application/json", "\n<!DOCTYPE html>"},
-                                           {"", "\xef\xbb\xbf<HTML>"},
-                                           {"application/xhtml+xml; charset=utf-8", "<x/>"}};
+    static const char *const PAGES[][2] = {
+        {"text/html", "<p>down</p>"},
+        {"application/json", "\n<!DOCTYPE html>"},
+        {"", "\xef\xbb\xbf<HTML>"},
+        {"application/xhtml+xml; charset=utf-8", "<x/>"},
+        {"text/html", "503 Service Temporarily Unavailable"},
+        {"text/html; charset=x-none", "Wartung"},
+        {"Text/HTML", "-- down for maintenance --"},
+        {"text/html", "{maintenance} back soon"},
+        {"text/html;charset=utf-8", "[maintenance]"},
+        {"text/html", "{\"id\":1"},
+        {"text/html", "truely sorry, we are down"},
+        {"text/plain", "<?xml version=\"1.0\"?>\n<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0\">"},
+        {"", "<!-- x --><html><body>down</body></html>"},
+        {"application/json", "<head><title>503</title></head>"},
+        {"application/json", "<error>down</error>"},
+        {"application/xml", "<?xml version=\"1.0\"?> <!-- x -->\n<html>"},
+    };
     for (size_t i = 0; i < sizeof(PAGES) / sizeof(PAGES[0]); i++) {
         answered_with(MG_KIND_DO, 200, PAGES[i][0], PAGES[i][1]);
+        ck_assert_msg(verdict.outcome == MG_OUTCOME_UNKNOWN, "%s", PAGES[i][1]);
         expect(MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer");
         answered_with(MG_KIND_UNDO, 200, PAGES[i][0], PAGES[i][1]);
         expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer");
     }
-    answered_with(MG_KIND_DO, 200, "text/html", "{\"id\":1}");
-    expect(MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_CALL_HEALTHY, "");
-    answered_with(MG_KIND_DO, 200, "text/html", "");
-    expect(MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_CALL_HEALTHY, "");
+}
+END_TEST
+
+/* Catches: a service that is taken for its proxy. */
+START_TEST(any_other_answer_is_the_services)
+{
+    static const char *const ANSWERS[][2] = {{"text/html", "{\"id\":1}"},
+                                             {"text/html", " [1]\n"},
+                                             {"text/html", "true"},
+                                             {"text/html", "{\"name\":\"Z\xfcrich\"}"},
+                                             {"text/html", ""},
+                                             {"text/html", " \n"},
+                                             {"text/plain", "it is done"},
+                                             {"text/plain", "<3 done"},
+                                             {"text/xml; charset=utf-8", "<?xml version=\"1.0\"?><done/>"},
+                                             {"application/soap+xml", "<done/>"}};
+    for (size_t i = 0; i < sizeof(ANSWERS) / sizeof(ANSWERS[0]); i++) {
+        answered_with(MG_KIND_DO, 200, ANSWERS[i][0], ANSWERS[i][1]);
+        ck_assert_msg(verdict.outcome == MG_OUTCOME_DONE, "%s: %s", ANSWERS[i][1], verdict.text);
+    }
 }
 END_TEST
 
@@ -371,6 +402,7 @@ int main(void)
     tcase_add_test(tcase, statuses_mean_what_the_contract_says);
     tcase_add_test(tcase, only_the_services_own_answer_ends_a_call);
     tcase_add_test(tcase, a_page_in_place_of_json_is_no_answer);
+    tcase_add_test(tcase, any_other_answer_is_the_services);
     tcase_add_test(tcase, a_page_that_refuses_proves_nothing);
     tcase_add_test(tcase, only_the_service_itself_answers_that_there_is_nothing);
     tcase_add_test(tcase, accepted_work_that_nobody_polls_may_still_act);
