@@ -150,7 +150,13 @@ static void put_dsn(struct text_out *out, const char *at)
 
         size_t key_len = strcspn(at, "=" BLANKS);
         size_t equals = key_len + strspn(at + key_len, BLANKS);
-        if (at[equals] != '=') { /* not name=value; shown unchanged, so that the mistake is visible */
+        bool is_pair = at[equals] == '=', is_uri = memchr(at, '@', key_len) != NULL;
+        if (is_uri) { /* with a mistake in its scheme, or beside it */
+            hide(out);
+            at += key_len + strcspn(at + key_len, BLANKS);
+            continue;
+        }
+        if (!is_pair) { /* shown unchanged, so that the mistake is visible */
             put(out, at, key_len);
             at += key_len;
             continue;
@@ -169,9 +175,9 @@ static void put_dsn(struct text_out *out, const char *at)
 
 static void put_any(struct text_out *out, const char *text)
 {
-    const char *scheme_end = strstr(text, "://");
-    /* A DSN may hold "://" inside a value; a URL's scheme has neither "=" nor a blank before it. */
-    if (scheme_end && strcspn(text, "= ") > (size_t)(scheme_end - text)) {
+    const char *scheme_end = strstr(text, "://"), *scheme = text + strspn(text, BLANKS);
+    /* A DSN may hold "://" inside a value; a URL's scheme has neither "=" nor a blank inside. */
+    if (scheme_end && strcspn(scheme, "=" BLANKS) > (size_t)(scheme_end - scheme)) {
         put_url(out, text, scheme_end + 3);
     } else {
         put_dsn(out, text);

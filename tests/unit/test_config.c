@@ -528,6 +528,11 @@ static const struct {
     {"host=x password=http://a:b@c", "host=x password=***"},
     {"host=db user= password=pw", "host=db user= ***"}, /* libpq takes the password for the user */
     {"user='never closed password=pw", "user=***"},
+    {" postgresql://u:p@h/db", " postgresql://u:***@h/db"},
+    {"\"postgresql://u:p@h/db\"", "\"postgresql://u:***@h/db\""},
+    {"dsn postgresql://u:p@h/db", "dsn ***"}, /* one with a mistake in its scheme, or beside it */
+    {"u:p@h/db", "***"},
+    {"postgresql:/u:p@h/db?sslmode=require host=x", "*** host=x"},
     {"plain words", "plain words"},
     {"password=", "password=***"},
     {"", ""},

@@ -53,6 +53,16 @@ static const struct {
     {"host= password=s3cret", false}, /* for libpq the password is the host */
     {"host=localhost user= password=s3cret", false},
     {"pasword=s3cret", false},
+    {" postgresql://u:s3cret@localhost/orders", false},
+    {"\tpostgres://u:s3cret@localhost/orders", false},
+    {"\"postgresql://u:s3cret@localhost/orders\"", false},
+    {"dsn postgresql://u:s3cret@localhost/orders", false},
+    {"u:s3cret@localhost/orders",
+     false}, /* for libpq the name of a database, which the server's log quotes */
+    {"postgresql:/u:s3cret@localhost/orders", false},
+    {"postgresql//u:s3cret@localhost/orders", false},
+    {"postgresql:/u:s3cret@localhost/orders?sslmode=verify-full", false},
+    {"host=localhost u:s3cret@localhost/orders", false},
 };
 
 static void forget_environment(void)

@@ -13,6 +13,7 @@
 #include "io/pg/libpq.h"
 
 #define HOST_SIZE 256
+#define BLANKS    " \t\r\n\f\v"
 
 /* Accepts NULL. libpq marks passwords by "*", for dialogs that hide them. */
 static void options_free(PQconninfoOption *options)
@@ -65,8 +66,10 @@ static const char *option_without_value(const PQconninfoOption *options)
     return NULL;
 }
 
+/* Blanks before it are a mistake of its own. */
 static bool is_uri(const char *dsn)
 {
+    dsn += strspn(dsn, BLANKS);
     return strncmp(dsn, "postgresql://", 13) == 0 || strncmp(dsn, "postgres://", 11) == 0;
 }
 
@@ -77,14 +80,21 @@ static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, 
     if (dsn == NULL || dsn[0] == '\0') {
         return MG_OK;
     }
-    if (strchr(dsn, '=') == NULL && strstr(dsn, "://") == NULL) {
+    if (dsn[strcspn(dsn, "=:/@" BLANKS)] == '\0') {
         return MG_OK;
     }
-    if (is_uri(dsn) && strpbrk(dsn, " \t\r\n\f\v") != NULL) {
+    if (is_uri(dsn) && strpbrk(dsn, BLANKS) != NULL) {
         return mg_err_set(
             err, MG_BAD_INPUT,
             "cannot read the database's connection string: a URI is one line without blanks; write "
             "them as %%20, and parameters as ?name=value&name=value");
+    }
+    /* libpq would take it for the name of a database, and the server would log it. */
+    if (strchr(dsn, '=') == NULL && strstr(dsn, "://") == NULL) {
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "cannot read the database's connection string: it is no URI that begins with "
+                          "postgresql://, has no name=value, and is no name of a database alone; it is not "
+                          "shown, for it may hold a password");
     }
     char *message = NULL;
     *ret_options = PQconninfoParse(dsn, &message);
