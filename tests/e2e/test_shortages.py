@@ -23,7 +23,7 @@ def as_user(command):
 
 @contextlib.contextmanager
 def shortage(pid, kind, run_as=as_user):
-    """A process at its limit: what it has stays, and nothing comes to it."""
+    """A process at its limit keeps all that it has, and gets nothing more."""
     with open(f"/proc/{pid}/limits", encoding="ascii") as file:
         former = next(line.split()[-3] for line in file if line.startswith("Max open files" if kind == "nofile" else "Max processes"))
     for soft in (1, former):

@@ -427,12 +427,16 @@ static enum MHD_Result body_begin(struct mg_http_exchange *request)
 
 /* Its head is whole. */
 static enum MHD_Result request_begin(struct mg_http_daemon *daemon, struct MHD_Connection *connection,
-                                     const char *target, const char *method,
+                                     const char *target, const char *method, const char *version,
                                      struct mg_http_exchange **ret_request)
 {
     const struct mg_http_server_options *options = &daemon->server->options;
     char authority[MG_HOST_NAME_SIZE], text[FAULT_SIZE];
     const char *path = path_of(target, authority);
+    if (!mg_http_is_head_sound(connection, method, version)) {
+        return mg_http_refuse(daemon->server, connection, MHD_HTTP_BAD_REQUEST,
+                              "a line of the head is no name, colon and value");
+    }
     if (is_length_ambiguous(connection)) {
         return mg_http_refuse(daemon->server, connection, MHD_HTTP_BAD_REQUEST,
                               "the length of the body is given more than once");
@@ -461,11 +465,10 @@ enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection,
                                    const char *method, const char *version, const char *upload,
                                    size_t *upload_len, void **request_arg)
 {
-    (void)version;
     struct mg_http_daemon *daemon = arg;
     struct mg_http_exchange *request = *request_arg;
     if (!request) {
-        enum MHD_Result result = request_begin(daemon, connection, path, method, &request);
+        enum MHD_Result result = request_begin(daemon, connection, path, method, version, &request);
         *request_arg = request;
         return result;
     }

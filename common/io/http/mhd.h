@@ -1,4 +1,4 @@
-/* Private to the four files that use libmicrohttpd: the server with its daemons, connections and
+/* Private to the five files that use libmicrohttpd: the server with its daemons, connections and
  * requests. */
 #ifndef MG_IO_HTTP_MHD_H
 #define MG_IO_HTTP_MHD_H
@@ -96,6 +96,11 @@ enum MHD_Result mg_http_probe_answer(struct mg_http_server *server, struct MHD_C
 enum MHD_Result mg_http_refuse(const struct mg_http_server *server, struct MHD_Connection *connection,
                                unsigned int status, const char *text);
 struct MHD_Response *mg_http_response_copy(struct mg_slice body); /* NULL: no memory */
+
+/* ---- http/head_mhd.c ---- */
+
+/* `method` and `version` as the library gives them with the head. */
+bool mg_http_is_head_sound(struct MHD_Connection *connection, const char *method, const char *version);
 
 /* ---- http/exchange_mhd.c: libmicrohttpd's callbacks; `arg` is the daemon ---- */
 

@@ -41,8 +41,13 @@ static enum MHD_Result probe_send(struct MHD_Connection *connection, unsigned in
     if (result == MHD_YES) {
         result = MHD_add_response_header(response, "Cache-Control", "no-store");
     }
+    bool is_last = status == MHD_HTTP_BAD_REQUEST; /* where the next request begins is in doubt */
+    if (result == MHD_YES && is_last) {
+        result = MHD_add_response_header(response, "Connection", "close");
+    }
     if (result == MHD_YES) {
-        result = mg_http_answer_queue(connection, status, response, !mg_http_has_body(connection));
+        result =
+            mg_http_answer_queue(connection, status, response, !is_last && !mg_http_has_body(connection));
     }
     MHD_destroy_response(response);
     mg_http_place_set(connection, MG_HTTP_ANSWERED);

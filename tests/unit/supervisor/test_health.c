@@ -127,7 +127,7 @@ static const struct {
     {"of nobody nothing is known", "", "", NULL, false},
     {"nor of one that is not ready", "OCH", "b", NULL, false},
     {"that all are well is no news to them, and not all may have been heard", "cc", "", NULL, false},
-    {"who is open may obey, and half of them say nothing of the others", "oc", "", NULL, false},
+    {"an open one may follow, and half of them tell nothing of the others", "oc", "", NULL, false},
     {"most cannot call it", "ooc", "", "a", true},
     {"the prober goes on", "ooo", "b", "b", true},
     {"its probe is under way", "oho", "c", "c", true},

@@ -1,0 +1,175 @@
+/*
+ * Heads of requests that a proxy and libmicrohttpd read in different ways, whole and byte by byte. Behind
+ * each one comes a request, or a rest of its body.
+ */
+#include "http_ask.h"
+#include "suite.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define NEXT         "GET /next" CLOSE
+
+static void handle(void *arg, struct mg_http_exchange *request)
+{
+    (void)arg;
+    char text[256];
+    const char *field = mg_http_exchange_header(request, "X-Field");
+    (void)snprintf(text, sizeof(text), "%s field=%s body=%zu", mg_http_exchange_path(request),
+                   field ? field : "none", mg_http_exchange_body(request).len);
+    answer_text(request, 200, text);
+}
+
+static void set_up(void)
+{
+    const struct mg_http_server_options options = {
+        .address = "127.0.0.1:0", .handle = handle, .handled_max = 4};
+    ask_set_up(&options);
+}
+
+/* The text of a literal, and its length with each NUL. */
+#define TEXT(literal)                                                                                        \
+    {                                                                                                        \
+        literal, sizeof(literal) - 1                                                                         \
+    }
+
+static const struct text {
+    const char *bytes;
+    size_t len;
+} unsound[] = {
+    TEXT("Content-Length: 5\r\nContent-Length : 7\r\n"),
+    TEXT("Content-Length : 5\r\n"),
+    TEXT("Content-Length\t: 5\r\n"),
+    TEXT("Content-Length: 5\r\nTransfer-Encoding : chunked\r\n"),
+    TEXT("Content-Length: 5\r\nTransfer-Encoding:\r\n chunked\r\n"),
+    TEXT("Content-Length:\r\n 5\r\n"),
+    TEXT("X-Field: a\r\n Transfer-Encoding: chunked\r\n"),
+    TEXT("X-Field: a\r\n\tb\r\n"),
+    TEXT("X-Field: a\r\n \r\n"),
+    TEXT("X-Field: a\r\n b\r\n c\r\n"),
+    TEXT(" X-Field: a\r\n"),
+    TEXT("X-Field: a\rContent-Length: 5\r\n"),
+    TEXT("X-Field: a\r\r\n"),
+    TEXT("X-Field\r: a\r\n"),
+    TEXT("X-Field: a\0b\r\n"),
+    TEXT("X-Field: a\0\r\n"),
+    TEXT("X-Field: a\0\0\r\n"),
+    TEXT("X-Field: a\0\0Content-Length\0 5\r\n"),
+    TEXT("X-Field: \0\r\n"),
+    TEXT("X-Field\0: a\r\n"),
+    TEXT("\0X-Field: a\r\n"),
+    TEXT("X-Field: a\0\r\nX-More: b\r\n"),
+    TEXT("Content-Length\r\n"),
+    TEXT("X-Field\r\n"),
+    TEXT("X Field: a\r\n"),
+    TEXT(": a\r\n"),
+    TEXT("X-(Field): a\r\n"),
+    TEXT("\"Content-Length\": 5\r\n"),
+    TEXT("Content-Length\x0b: 5\r\n"),
+    TEXT("X-F\xc3\xa9ld: a\r\n"),
+};
+
+static const char *ask_head(const char *before, struct text head, const char *after, size_t piece)
+{
+    static char text[1024];
+    size_t before_len = strlen(before), after_len = strlen(after);
+    ck_assert(before_len + head.len + after_len < sizeof(text));
+    memcpy(text, before, before_len);
+    memcpy(text + before_len, head.bytes, head.len);
+    memcpy(text + before_len + head.len, after, after_len);
+    size_t len = before_len + head.len + after_len;
+    return ask_in_pieces(text, len, piece == 0 ? len : piece);
+}
+
+/* Catches: a rest of a body that is served as the next request. `_i`: whole, or byte by byte; the head alone
+ * or between others. */
+START_TEST(a_head_of_a_wrong_form_is_refused_and_closes)
+{
+    static const char *const places[][2] = {{"POST /a HTTP/1.1\r\nHost: x\r\n", "\r\n" NEXT},
+                                            {"POST /a HTTP/1.1\r\n", "Host: x\r\n\r\n" NEXT},
+                                            {"GET /a HTTP/1.1\r\nHost: x\r\n", "\r\n" NEXT}};
+    const char *const *place = places[_i / 2];
+    for (size_t i = 0; i < COUNT(unsound); i++) {
+        const char *answer = ask_head(place[0], unsound[i], place[1], _i % 2);
+        ck_assert_msg(strncmp(answer, "HTTP/1.1 400 ", 13) == 0, "%zu: %.200s", i, answer);
+        ck_assert_msg(strcasestr(answer, "Connection: close") != NULL && strstr(answer, "Keep-Alive") == NULL,
+                      "%zu: %.300s", i, answer);
+        ck_assert_msg(strstr(answer, "/next") == NULL && strstr(answer + 1, "HTTP/1.1 ") == NULL,
+                      "%zu: %.300s", i, answer);
+    }
+}
+END_TEST
+
+/* Catches: a chunk whose end a proxy sees elsewhere. */
+START_TEST(a_chunk_of_a_wrong_size_is_not_taken)
+{
+    static const char *const chunks[] = {"+2\r\n{}\r\n",  "-2\r\n{}\r\n",  "0x2\r\n{}\r\n",
+                                         " 2\r\n{}\r\n",  "2 2\r\n{}\r\n", "2\r\n{}{}\r\n",
+                                         "2\r\n{}XX",     "\r\n{}\r\n",    "g\r\n{}\r\n",
+                                         "2\0\r\n{}\r\n", "2\r{}\r\n",     "10000000000000002\r\n{}\r\n"};
+    for (size_t i = 0; i < COUNT(chunks); i++) {
+        const struct text chunk = {chunks[i], strlen(chunks[i])};
+        const char *answer = ask_head("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+                                      chunk, "0\r\n\r\n" NEXT, _i == 0 ? 0 : 1);
+        ck_assert_msg(strncmp(answer, "HTTP/1.1 2", 10) != 0 && strstr(answer, "/next") == NULL,
+                      "%zu: %.300s", i, answer);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *head, *part;
+} sound[] = {
+    {"POST /a HTTP/1.1\r\nHost: x\r\nX-Field: a\r\nContent-Length: 2\r\n\r\n{}" NEXT, "/a field=a body=2"},
+    {"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length:2\r\nX-Field:\r\n\r\n{}" NEXT, "/a field= body=2"},
+    {"POST /a HTTP/1.1\r\nHost: x\r\nX-Field:  \t a:b, c \r\nContent-Length: \t2\r\n\r\n{}" NEXT,
+     "/a field=a:b, c"},
+    {"POST /a?x=%00&y HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n" NEXT,
+     "/a field=none body=2"},
+    {"GET /a%20b%0d?c=%0a HTTP/1.1\r\nhost:x\r\nX-FIELD: \xc3\xa9\tx\r\nCookie: a=b; c=d\r\n\r\n" NEXT,
+     "field=\xc3\xa9\tx body=0"},
+    {"\r\nGET /a HTTP/1.1\r\nHost: x\r\n!#$%&'*+-.^_`|~09: x\r\nX-Field: a\r\n\r\n" NEXT, "/a field=a"},
+    {"GET /a HTTP/1.1\nHost: x\nX-Field: a\n\n" NEXT, "/a field=a body=0"},
+    {"GET http://x/a HTTP/1.1\r\nHost: y\r\nX-Field: a\r\nX-Field: b\r\n\r\n" NEXT, "/a field=a body=0"},
+};
+
+/* Catches: a good head that is refused. */
+START_TEST(a_head_of_a_right_form_is_taken_and_the_connection_kept)
+{
+    for (size_t i = 0; i < COUNT(sound); i++) {
+        size_t len = strlen(sound[i].head);
+        const char *answer = ask_in_pieces(sound[i].head, len, _i == 0 ? len : (size_t)_i);
+        assert_answer(answer, "HTTP/1.1 200 ", sound[i].part);
+        ck_assert_msg(strstr(answer, "/next field=none") != NULL, "%zu: %.400s", i, answer);
+    }
+}
+END_TEST
+
+/* Catches: a head that the library has moved while it grew. */
+START_TEST(a_large_head_is_taken)
+{
+    static char text[16000];
+    size_t len = (size_t)snprintf(text, sizeof(text), "GET /a HTTP/1.1\r\nHost: x\r\nX-Field: a\r\n");
+    for (int i = 0; i < 60; i++) {
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "X-Field-%d: %0100d\r\n", i, i);
+    }
+    (void)snprintf(text + len, sizeof(text) - len, "\r\n" NEXT);
+    for (size_t piece = 1; piece < 2000; piece = piece * 3 + 1) {
+        const char *answer = ask_in_pieces(text, strlen(text), piece);
+        assert_answer(answer, "HTTP/1.1 200 ", "/a field=a");
+        ck_assert_ptr_nonnull(strstr(answer, "/next field=none"));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("http_head");
+    TCase *cases = tcase_create("head");
+    tcase_add_checked_fixture(cases, set_up, ask_tear_down);
+    tcase_set_timeout(cases, 2.0 * GUARD_MS / 1000);
+    tcase_add_loop_test(cases, a_head_of_a_wrong_form_is_refused_and_closes, 0, 6);
+    tcase_add_loop_test(cases, a_chunk_of_a_wrong_size_is_not_taken, 0, 2);
+    tcase_add_loop_test(cases, a_head_of_a_right_form_is_taken_and_the_connection_kept, 0, 4);
+    tcase_add_test(cases, a_large_head_is_taken);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}
