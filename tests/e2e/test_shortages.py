@@ -13,6 +13,7 @@ from harness import DEADLINE_S, scenario, step
 from local import processes
 
 SHORTAGE_S = 4
+ENDS_S = 15      # 5 s for the answer to a close; idle, the agent has nothing to finish
 LINES_MAX = 100  # of a log, in that time; pika writes ten for each attempt
 USER = 60111    # of an agent: root has no limit of threads
 
@@ -128,3 +129,19 @@ def an_agent_and_a_client_by_the_c_library_outlive_a_shortage(s):
         for _kind in live_through(proxy, program.process.pid, lambda: lines_of(pathlib.Path(program.log.name)), tuple):
             assert program.status("wait", program.submit("parcel", {}))[1]["status"] == "processed"
     proxy.close()
+
+
+@scenario(services=(), own_servers=True)
+def an_agent_by_the_python_library_ends_under_an_alarm_on_servers_of_its_own_(s):
+    """The broker reads nothing of a connection that has published. Would catch: an agent that waits for its answer to a close."""
+    load(s)
+    agent, log = start(s, s.url, test_python.AGENT, s.scratch / "parcels.jsonl")
+    s.wait_state(s.client.submit("parcel", {}), "processed")
+    s.servers.rabbit.ctl("set_vm_memory_high_watermark", "0.000001")
+    try:
+        s.wait(lambda: "blocked" in s.servers.rabbit.ctl("list_connections", "state"), "the broker blocks its publishers")
+        agent.ask_to_end()
+        s.wait(lambda: not agent.is_running(), "the agent has ended", timeout_s=ENDS_S)
+    finally:
+        s.servers.rabbit.ctl("set_vm_memory_high_watermark", "0.6")
+    assert agent.wait_end() == 0 and "stopping" in log.read_text(encoding="utf-8"), agent.tail()

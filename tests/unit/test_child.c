@@ -119,7 +119,7 @@ static bool is_alive(const char *number)
     return name_end != NULL && name_end[2] != 'Z' && name_end[2] != 'X';
 }
 
-/* Catches: a process of a program that ends by itself, which goes on for hours with nobody to end it. */
+/* Catches: a process of a program that ends by itself and then goes on for hours. */
 START_TEST(the_group_of_a_process_ends_with_it)
 {
     char text[] = "trap '' TERM; sleep 600 & echo $!; exit 3";

@@ -98,7 +98,7 @@ START_TEST(a_head_of_a_wrong_form_is_refused_and_closes)
 }
 END_TEST
 
-/* Catches: a chunk whose end a proxy sees elsewhere. */
+/* Catches: a chunk that ends elsewhere for a proxy. */
 START_TEST(a_chunk_of_a_wrong_size_is_not_taken)
 {
     static const char *const chunks[] = {"+2\r\n{}\r\n",  "-2\r\n{}\r\n",  "0x2\r\n{}\r\n",
