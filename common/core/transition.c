@@ -98,7 +98,7 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
             {
                 ON(DISPATCH) = GO(RUNNING, MG_CELL_REQUEST, "a verify settles it"),
                 ON(PARK) = GO(UNKNOWN, 0, "verify cannot go out yet"),
-                ON(COMPLETE) = GO(DONE, MG_CELL_STATUS | MG_CELL_CLOSE_ALERT, "the operator found it done"),
+                ON(COMPLETE) = GO(DONE, MG_CELL_STATUS | MG_CELL_CLOSE_ALERT, "it is found done"),
                 ON(ACCEPT) = NEVER(UNKNOWN, "no attempt is running"),
                 ON(RETRY) = NEVER(UNKNOWN, "no attempt is running"),
                 ON(COOL_DOWN) = NEVER(UNKNOWN, "no attempt is running"),

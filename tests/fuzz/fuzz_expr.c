@@ -429,6 +429,8 @@ static enum mg_class evaluate(const struct mg_expr *expr, struct mg_slice payloa
     FUZZ_REQUIRE(type == MG_EXPR_UNKNOWN || type == ret_value->type);
     mg_expr_write_json(ret_value, ret_json);
     FUZZ_REQUIRE(mg_json_check(mg_buf_slice(ret_json), &WIDE, &err) == MG_OK);
+    bool is_moment = ret_value->type == MG_EXPR_TIME || ret_value->type == MG_EXPR_DURATION;
+    FUZZ_REQUIRE(!is_moment || !mg_slice_is(mg_buf_slice(ret_json), "\"\""));
     return class;
 }
 
