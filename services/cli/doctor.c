@@ -144,7 +144,8 @@ static void leader_check(struct doctor *doctor)
 static void schedulers_check(struct doctor *doctor, const struct mg_table *processes)
 {
     struct mg_intake intake;
-    char detail[256], orders[96] = "";
+    char detail[512], orders[96] = "";
+    const char *hold = mg_processes_hold(processes);
     int seen = mg_processes_seen(processes, "scheduler");
     bool is_asked = mg_intake_ask(doctor->cli, &intake);
     const char *remedy = "";
@@ -160,8 +161,10 @@ static void schedulers_check(struct doctor *doctor, const struct mg_table *proce
     } else if (!is_asked && seen == 0) {
         remedy = ": start makegood-scheduler";
     }
-    (void)snprintf(detail, sizeof(detail), "%d seen%s%s", seen, orders, remedy);
-    finding(doctor, remedy[0] == '\0', "scheduler", detail);
+    (void)snprintf(detail, sizeof(detail), "%d seen%s%s%s%s%s", seen, orders, remedy,
+                   hold[0] != '\0' ? ": " : "", hold,
+                   hold[0] != '\0' ? "; see its limit in makegood service list" : "");
+    finding(doctor, remedy[0] == '\0' && hold[0] == '\0', "scheduler", detail);
 }
 
 static void processes_check(struct doctor *doctor)

@@ -54,8 +54,11 @@ static enum mg_exit_code steps_complete(struct mg_cli *cli, struct order_tables 
     return is_done ? MG_EXIT_DONE : mg_cli_fail(MG_EXIT_ERROR, "could not read the steps: no memory");
 }
 
-/* A scheduler that consumes and is not seen, or that does not move, may hold the order. */
-static bool is_held_up(struct mg_cli *cli, const struct mg_intake *intake)
+#define HOLD_SIZE 320
+
+/* A scheduler that consumes and is not seen, or that does not move, may hold the order; or one that takes no
+ * new orders. `ret_why` gets the reason. */
+static bool is_held_up(struct mg_cli *cli, const struct mg_intake *intake, char ret_why[HOLD_SIZE])
 {
     struct mg_table processes = {0};
     bool is_held = mg_table_read(cli, MG_REPORT_PROCESSES, NULL, 0, &processes) == MG_EXIT_DONE &&
@@ -65,27 +68,29 @@ static bool is_held_up(struct mg_cli *cli, const struct mg_intake *intake)
         is_held = is_held || (is_scheduler &&
                               (mg_process_is_silent(&processes, row) || mg_process_stands(&processes, row)));
     }
+    const char *hold = mg_processes_hold(&processes);
+    (void)snprintf(ret_why, HOLD_SIZE, "%s", is_held ? "one that does not move may hold it" : hold);
     mg_table_free(&processes);
-    return is_held;
+    return ret_why[0] != '\0';
 }
 
 /* An order that was posted may wait for a scheduler. */
 static enum mg_exit_code unknown_fail(struct mg_cli *cli, const char *order_id)
 {
     struct mg_intake intake;
+    char why[HOLD_SIZE];
     if (!mg_intake_ask(cli, &intake)) {
         return mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no order %s", order_id);
     }
-    bool is_held = is_held_up(cli, &intake);
+    bool is_held = is_held_up(cli, &intake, why);
     if (intake.ready == 0 && intake.consumers > 0 && !is_held) {
         return mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no order %s", order_id);
     }
     return mg_cli_fail(MG_EXIT_NOT_FOUND,
                        "there is no order %s in the database; %lld posted orders wait in %s and %s, and %lld "
-                       "schedulers take them%s%s",
+                       "schedulers take them%s%s%s",
                        order_id, (long long)intake.ready, MG_QUEUE_INTAKE, MG_QUEUE_INTAKE_HIGH,
-                       (long long)(intake.consumers > 0 ? intake.consumers : 0),
-                       is_held ? "; one that does not move may hold it" : "",
+                       (long long)(intake.consumers > 0 ? intake.consumers : 0), is_held ? "; " : "", why,
                        intake.consumers > 0 ? ": see makegood doctor" : ": start makegood-scheduler");
 }
 

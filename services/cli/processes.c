@@ -31,6 +31,17 @@ bool mg_process_stands(const struct mg_table *processes, int row)
     return mg_table_cell(processes, row, "stands_since")[0] != '\0';
 }
 
+const char *mg_processes_hold(const struct mg_table *processes)
+{
+    const char *reason = "";
+    for (int row = 0; row < processes->row_count && reason[0] == '\0'; row++) {
+        bool is_moving = is_of(processes, row, "scheduler") && !mg_process_is_silent(processes, row) &&
+                         !mg_process_stands(processes, row);
+        reason = is_moving ? mg_table_cell(processes, row, "reason") : "";
+    }
+    return reason;
+}
+
 int mg_processes_seen(const struct mg_table *processes, const char *kind)
 {
     int seen = 0;

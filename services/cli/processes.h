@@ -7,6 +7,8 @@
 
 bool mg_process_is_silent(const struct mg_table *processes, int row); /* and no other has replaced it */
 bool mg_process_stands(const struct mg_table *processes, int row);
+/* Why a scheduler that moves takes no new orders, valid as long as the table; "": all take them. */
+const char *mg_processes_hold(const struct mg_table *processes);
 int mg_processes_seen(const struct mg_table *processes, const char *kind); /* those that are not silent */
 /* For people: when it was seen last, and, if it is silent or stands, since when and why. */
 void mg_process_write(const struct mg_table *processes, int row, char *ret_text, size_t size);

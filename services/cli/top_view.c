@@ -179,6 +179,10 @@ static void queues_judge(const struct mg_top_view *view, struct reasons *reasons
 
 static void processes_judge(const struct mg_top_view *view, struct reasons *reasons)
 {
+    const char *hold = mg_processes_hold(&view->processes);
+    if (hold[0] != '\0') {
+        reason_add(reasons, "%s", hold);
+    }
     for (int row = 0; row < view->processes.row_count; row++) {
         bool is_silent = mg_process_is_silent(&view->processes, row);
         if (is_silent || mg_process_stands(&view->processes, row)) {

@@ -37,6 +37,8 @@
 #define MG_GATE_ALERT_TICKS (MG_GATE_ALERT_MS / MG_TICK_MS)
 /* Longer than agents take under load to report that they have the probe, and then its result. */
 #define MG_GATE_PROBE_MS 1000
+/* A full queue has room again for moments, and is full as soon as new orders have used it. */
+#define MG_GATE_HELD_MS 5000
 /* The last quarter of a window is for orders that have begun. If new ones filled it, each later step would
  * be parked. */
 #define MG_GATE_BEGUN_SHARE 4
@@ -246,10 +248,24 @@ bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high)
         struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
         if (queue->consumers > 0 && gate->reported == MG_REASON_NONE &&
             queue_holds(gate, queue, window - window / MG_GATE_BEGUN_SHARE)) {
+            gate->full_boot_ms = mg_clock_boot_ms();
             return true;
         }
     }
     return false;
+}
+
+const char *mg_gates_held_by(const struct mg_scheduler *scheduler)
+{
+    int64_t since_boot_ms = mg_clock_boot_ms() - MG_GATE_HELD_MS;
+    const char *service = NULL;
+    for (const struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
+        if (gate->full_boot_ms != 0 && gate->full_boot_ms >= since_boot_ms) {
+            service = gate->service;
+            since_boot_ms = gate->full_boot_ms;
+        }
+    }
+    return service;
 }
 
 static void alert_text(const struct mg_gate *gate, char *ret_text, size_t size)

@@ -34,6 +34,7 @@ struct mg_gate {
     enum mg_reason reported;        /* from the agents' reports */
     bool is_probing;                /* the agents report that it was down and is to be probed */
     int64_t probed_boot_ms;         /* time of its last probe; 0: none */
+    int64_t full_boot_ms;           /* when it last held new orders back; 0: never */
     struct mg_service_metrics metrics;
     enum { MG_GATE_ALERT_UNSURE, MG_GATE_ALERT_OPEN, MG_GATE_ALERT_CLOSED } alert;
     int alert_for_ticks; /* since this process raised or closed it */
@@ -66,6 +67,8 @@ void mg_gates_unseen(struct mg_scheduler *scheduler); /* as mg_consumed_unseen *
 void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count);
 /* True if a served queue has no room left for new orders. */
 bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high);
+/* The service that held new orders back within the last seconds; NULL: none did. */
+const char *mg_gates_held_by(const struct mg_scheduler *scheduler);
 void mg_gate_published(struct mg_gate *gate, bool has_arrived);
 /* True while the queue rests: even requests already made for it do not go out. */
 bool mg_gate_is_resting(struct mg_gate *gate, const char *queue);

@@ -96,6 +96,26 @@ bool mg_standstill_is(const struct mg_scheduler *scheduler, char *ret_reason, si
     return stands_ms > 0;
 }
 
+/* Work ends, and new orders of every workflow wait for room in the queue of one service (gates.c). */
+static void held_write(const struct mg_scheduler *scheduler, char *ret_why, size_t size)
+{
+    const struct mg_work_list *lanes = scheduler->inbox.lanes;
+    const struct mg_work *first[] = {lanes[MG_LANE_HIGH].first, lanes[MG_LANE_NORMAL].first};
+    const char *service = mg_gates_held_by(scheduler);
+    int64_t waits_ms = 0, now_ms = mg_clock_boot_ms();
+    for (int i = 0; i < 2; i++) {
+        int64_t one_ms = first[i] != NULL ? now_ms - first[i]->delivery->arrived_boot_ms : 0;
+        waits_ms = one_ms > waits_ms ? one_ms : waits_ms;
+    }
+    if (service != NULL && waits_ms >= MG_STANDSTILL_AFTER_MS) {
+        (void)snprintf(ret_why, size,
+                       "new orders of all workflows wait, %d of them in hand for up to %lld s: the queue of "
+                       "service %s is full, for fewer requests are taken than come",
+                       lanes[MG_LANE_HIGH].count + lanes[MG_LANE_NORMAL].count, (long long)(waits_ms / 1000),
+                       service);
+    }
+}
+
 void mg_standstill_account(void *arg, struct mg_beat *ret_beat)
 {
     struct mg_scheduler *scheduler = arg;
@@ -106,5 +126,7 @@ void mg_standstill_account(void *arg, struct mg_beat *ret_beat)
     if (ret_beat->stands_ms > 0) {
         (void)snprintf(ret_beat->oldest_order, sizeof(ret_beat->oldest_order), "%s", order_named(scheduler));
         why_write(scheduler, ret_beat->reason, sizeof(ret_beat->reason));
+    } else {
+        held_write(scheduler, ret_beat->reason, sizeof(ret_beat->reason));
     }
 }

@@ -182,3 +182,24 @@ def commits_that_wait_for_a_standby_are_named(s):
     s.client.wait_status(held, "processed")
     scheduler.wait_ready()
     assert not wrong(s, "standby"), doctor(s)
+
+
+@scenario(services=("inventory", "payment"), options={"scheduler": ("--window", 8)})
+def new_orders_that_wait_for_one_slow_service_are_told(s):
+    """Would catch: orders of every workflow that schedulers hold back for one limited service, while all that look call them taken."""
+    s.load_workflow("slow", [step("charge", "payment", complete_within="10m", undo=False)])
+    s.load_workflow("other", [step("reserve", "inventory", undo=False)])
+    s.cluster.tool("service", "limit", "payment", "--rate", "0.001", "--reason", "it is slow today")
+    many = [s.client.submit("slow") for _ in range(300)]
+    s.wait(lambda: s.client.depth("agent.payment.requests") >= 6, "the queue of payment is full")
+    last = s.client.submit("other")
+    line = s.wait(lambda: wrong(s, "the queue of service payment is full"), "doctor names the service", TOLD_S)[0]
+    assert "new orders of all workflows wait" in line and "makegood service list" in line, line
+    done = s.cluster.tool("order", "explain", last.order_id, check=False)
+    assert done.returncode == 3 and "the queue of service payment is full" in done.stderr, done.stderr
+    assert "the queue of service payment is full" in s.cluster.tool("top", "-o", "json", check=False).stdout
+    s.cluster.tool("service", "limit", "payment", "--rate", "none", "--reason", "it is well")
+    s.client.wait_status(last, "processed")
+    for order in many:
+        s.client.wait_status(order, "processed")
+    s.wait(lambda: not wrong(s, "is full"), "doctor is content", TOLD_S)

@@ -92,7 +92,8 @@ struct mg_beat {
     int64_t in_hand;             /* messages that it holds */
     int64_t stands_ms;           /* no work has ended for so long, though some waits; 0: it moves */
     char oldest_order[MG_ORDER_ID_MAX + 1]; /* of the work that waits; "": none, or of no order */
-    char reason[MG_BEAT_REASON_SIZE];       /* the last error of that work; "": none */
+    /* The last error of that work; of one that moves, why it takes no new orders; "": none. */
+    char reason[MG_BEAT_REASON_SIZE];
     struct mg_slice orders_aside; /* process_state.orders_aside; borrowed for the call; absent: none */
 };
 /* Writes the row of the process. */

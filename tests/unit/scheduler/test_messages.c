@@ -5,6 +5,7 @@
 
 #include "../suite.h"
 #include "stage.h"
+#include "standstill.h"
 
 /* Would catch: a client that comes back and receives nothing, or receives it at its old queue. */
 START_TEST(the_same_order_from_another_place_is_attached_there)
@@ -348,7 +349,8 @@ START_TEST(a_step_whose_service_nobody_serves_waits_and_counts_nothing)
 }
 END_TEST
 
-/* Would catch: new orders that take the room needed next by orders that have begun. */
+/* Would catch: new orders that take the room needed next by orders that have begun; or that wait for one
+ * service, and nobody is told. */
 START_TEST(intake_rests_while_a_window_is_nearly_full)
 {
     stage_submit("o1", false); /* its workflow makes the queues watched */
@@ -362,10 +364,17 @@ START_TEST(intake_rests_while_a_window_is_nearly_full)
     stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
     stage_settle();
     ck_assert_int_eq(stage_step("o1", 1), MG_STEP_RUNNING);
+    struct mg_beat beat = {0}; /* the fakes give a delivery no time: it is as old as the machine's start */
+    mg_standstill_account(stage_scheduler, &beat);
+    ck_assert_ptr_nonnull(strstr(beat.reason, "new orders of all workflows wait, 1 of them in hand"));
+    ck_assert_ptr_nonnull(strstr(beat.reason, "is full"));
     fake_broker.queue_ready = 74;
     fake_broker_seen();
     stage_settle();
     ck_assert_int_eq(stage_step("o2", 0), MG_STEP_RUNNING);
+    beat = (struct mg_beat){0};
+    mg_standstill_account(stage_scheduler, &beat);
+    ck_assert_str_eq(beat.reason, "");
 }
 END_TEST
 
