@@ -89,6 +89,43 @@ def an_agent_by_the_python_library_outlives_a_shortage(s):
     agent_lives_through(s, test_python.AGENT, s.scratch / "parcels.jsonl")
 
 
+CLIENT = """import logging, sys
+sys.path.insert(0, sys.argv[1])
+from makegood import Client
+logging.basicConfig(level=logging.INFO)
+client = Client(sys.argv[2])
+for _ in sys.stdin:
+    print(client.wait(client.submit("parcel", timeout=20), 20)["status"], flush=True)
+client.close()"""
+
+
+@scenario(services=())
+def a_client_by_the_python_library_outlives_a_shortage(s):
+    """Would catch: as above, and posts that all time out."""
+    load(s)
+    start(s, s.url, test_python.AGENT, s.scratch / "parcels.jsonl")
+    proxy, log = test_library.Proxy(s.url), s.scratch / "client.log"
+    with log.open("w", encoding="utf-8") as lines:
+        client = subprocess.Popen(as_user(("/usr/bin/python3", "-B", "-c", CLIENT, str(test_python.LIBRARY), proxy.url)), text=True,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=lines)
+
+    def submit():
+        print(file=client.stdin, flush=True)
+        return client.stdout.readline().strip()
+
+    try:
+        assert submit() == "processed"
+        for _kind in live_through(proxy, client.pid, lambda: lines_of(log)):
+            assert submit() == "processed", log.read_text(encoding="utf-8")
+        client.stdin.close()
+        assert client.wait(DEADLINE_S) == 0
+    finally:
+        client.kill()
+        client.wait()
+        client.stdout.close()
+        proxy.close()
+
+
 @scenario(services=())
 def calls_of_the_python_library_wait_for_a_thread(s):
     """Would catch: calls that never began and count for ever, and requests that join them."""
