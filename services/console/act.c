@@ -324,6 +324,8 @@ void mg_console_act(struct mg_console *console, struct mg_http_exchange *request
         wrong = err.text;
     } else if (!mg_path_split(rest, change->noun, change->id, change->verb)) {
         wrong = "unknown address";
+    } else if (!mg_members_check(body, change->noun, change->verb, change->refusal)) {
+        wrong = change->refusal;
     } else if (strcmp(change->noun, "orders") == 0 &&
                !mg_commander_is_up(console->commander, reason, sizeof(reason))) {
         mg_answer_error(request, 503, "could not reach the broker: %s", reason);

@@ -18,7 +18,7 @@ struct mg_change {
     char noun[MG_PATH_PART_SIZE], id[MG_PATH_PART_SIZE], verb[MG_PATH_PART_SIZE];
     struct mg_command command;                         /* of an order's change */
     char queue[MG_PATH_PART_SIZE], mark[MG_MARK_SIZE]; /* of a dead letter's change */
-    char refusal[MG_BULK_REFUSAL_SIZE];                /* of a bulk action: which parameter is wrong */
+    char refusal[MG_BULK_REFUSAL_SIZE];                /* which member is wrong */
     int64_t orders_max; /* of a bulk action: the number of orders that the operator confirmed */
 };
 
@@ -32,9 +32,13 @@ void mg_change_end(struct mg_change *change, unsigned int status, const char *te
 /* The same with the caller's JSON. */
 void mg_change_end_with(struct mg_change *change, unsigned int status, struct mg_slice json);
 
-/* Reads a text of the request's body; "" if it is absent. False: it does not fit into `size`. */
+/* Whether members.def has each member of the body at this address, with its type. An address that is unknown
+ * to it is refused by its caller. */
+bool mg_members_check(struct json_t *body, const char *noun, const char *verb,
+                      char ret_refusal[MG_REFUSAL_SIZE]);
+/* These read a checked body. The text is "" if it is absent. False: it does not fit into `size`. */
 bool mg_member_text(const struct json_t *body, const char *name, char *ret_text, size_t size);
-/* 0 if the number is absent or negative. */
+/* 0 if it is absent. */
 uint64_t mg_member_number(const struct json_t *body, const char *name);
 
 /* ---- bulk.c ---- */

@@ -14,9 +14,8 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "console/server.h"
+#include "console/change.h"
 #include "io/http/tokens.h"
-#include "operator/document.h"
 
 #define SESSIONS_MAX   256 /* the least recently used one is replaced */
 #define OWN_MAX        8   /* of one token: a few browsers; spares other users' sessions */
@@ -443,9 +442,16 @@ void mg_session_login(struct mg_sessions *sessions, struct mg_http_exchange *req
     struct json_t *login = NULL;
     struct mg_buf json;
     struct mg_err err;
-    bool is_read = mg_document_read(body, &login, &err) == MG_OK;
+    char refusal[MG_REFUSAL_SIZE];
+    enum mg_class class = mg_document_read(body, &login, &err);
+    if (class != MG_OK || !mg_members_check(login, "login", "", refusal)) {
+        mg_answer_error(request, class == MG_TRANSIENT ? 503 : 400, "%s",
+                        class != MG_OK ? err.text : refusal);
+        mg_document_free(login);
+        return;
+    }
     struct mg_slice text = mg_document_text(mg_document_member(login, "token"));
-    bool is_text = is_read && text.data != NULL && text.len <= MG_TOKEN_MAX;
+    bool is_text = text.data != NULL && text.len <= MG_TOKEN_MAX;
     const struct mg_token *token = is_text ? token_find(sessions, text, RIGHTS_OF_PEOPLE) : NULL;
     mg_document_free(login);
     if (token == NULL) {

@@ -90,6 +90,21 @@ withClient("a confirmed order is taken for good", async (client, submit) => {
   assert.equal((await client.wait("o-1")).seq, 1);
 });
 
+// Would catch: later statuses of a repaired order, which no call gives; a wait for the next status at an order in error.
+withClient("an error ends the statuses only if it is the newest", async (client, submit) => {
+  const send = (seq, status) => broker.consumers.q({content: Buffer.from(JSON.stringify({seq, status})), properties: {correlationId: "o-1"}});
+  const seen = async (statuses) => { const all = []; for await (const {seq} of statuses) all.push(seq); return all; };
+  await submit("confirmed");
+  send(1, "accepted");
+  send(2, "error");
+  assert.deepEqual(await seen(client.statuses("o-1")), [1, 2]);
+  const begun = client.statuses("o-1");
+  assert.deepEqual([(await begun.next()).value.seq, (await begun.next()).value.seq], [1, 2]);
+  for (const [seq, status] of [[4, "error"], [3, "step_completed"], [5, "processed"]]) send(seq, status);
+  assert.deepEqual(await seen(begun), [3, 4, 5]);
+  assert.deepEqual(await seen(client.statuses("o-1")), [1, 2, 3, 4, 5]);
+});
+
 // Would catch: an order with statuses that stay in the lost queue after one refusal.
 withClient("a post from a new queue goes on until it is confirmed", async (_client, submit) => {
   await submit("confirmed");

@@ -146,6 +146,20 @@ class Posts(unittest.TestCase):
         self.client.submit("w", {1: {1: "a"}, "2": {1: "я"}})
         self.assertIn('"payload":{"1":{"1":"a"},"2":{"1":"я"}}', self.broker.posts[0])
 
+    def test_an_error_ends_the_statuses_only_if_it_is_the_newest(self):
+        """Would catch: later statuses of a repaired order, which no call gives; a wait for the next status at an
+        order in error."""
+        self.submit("confirmed")
+        for seq, seen in ((1, "accepted"), (2, "error")):
+            self.status(f'{{"seq": {seq}, "status": "{seen}"}}')
+        self.assertEqual([one["seq"] for one in self.client.statuses("o-1", DEADLINE_S)], [1, 2])
+        begun = self.client.statuses("o-1", DEADLINE_S)
+        self.assertEqual([next(begun)["seq"], next(begun)["seq"]], [1, 2])
+        for seq, seen in ((4, "error"), (3, "step_completed"), (5, "processed")):
+            self.status(f'{{"seq": {seq}, "status": "{seen}"}}')
+        self.assertEqual([one["seq"] for one in begun], [3, 4, 5])
+        self.assertEqual([one["seq"] for one in self.client.statuses("o-1", DEADLINE_S)], [1, 2, 3, 4, 5])
+
     def test_a_time_out_has_the_reason_for_it(self):
         """Would catch: a wrong certificate or password that shows as a time-out only."""
         self.broker.fault = "the certificate is for another host"

@@ -97,7 +97,7 @@ export class Client {
       const status = await this.#await(() => order.after(seq), timeoutS, `no further status of order ${order.orderId}`);
       seq = status.seq;
       yield status;
-      if (ENDS.includes(status.status)) return;
+      if (ENDS.includes(status.status) && (status.status !== "error" || order.last().seq <= seq)) return;
     }
   }
 

@@ -161,7 +161,8 @@ export class Client {
   /** Posts an order and returns its id once the broker has confirmed it. TypeError: an argument is wrong, and nothing was posted.
    *  TimeoutError: whether the order was taken is unknown; submit it again with its id, or wait for it. Refused: it was not taken. */
   submit(workflow: string, payload?: object, options?: SubmissionMembers & {traceparent?: string; timeoutS?: number}): Promise<string>;
-  /** The order's statuses by rising `seq`, each once, up to an end. TimeoutError: none came for so long. */
+  /** The order's statuses by rising `seq`, each once, up to an end. An `error` is one if no later status has come; a call after an
+   *  operator's repair begins again and goes on behind it. TimeoutError: none came for so long. */
   statuses(orderId: string, options?: {timeoutS?: number}): AsyncGenerator<Status, void, void>;
   /** The status by which the order ended. */
   wait(orderId: string, options?: {timeoutS?: number}): Promise<Status>;

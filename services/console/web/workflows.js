@@ -1,4 +1,4 @@
-// Workflows: the stored versions, and what became of each step in the orders of the last day.
+// Workflows: the stored versions, and the states of each step in the orders of the last day.
 import {h, number, panel, plural, table, when} from "/dom.js";
 import {get} from "/api.js";
 

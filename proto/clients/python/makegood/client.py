@@ -125,7 +125,8 @@ class Client:
         return order_id
 
     def statuses(self, order_id: str, timeout: float) -> Iterator[dict[str, Any]]:
-        """The order's statuses by rising `seq`, each once, up to an end. TimeoutError: none came for `timeout` seconds. KeyError: the
+        """The order's statuses by rising `seq`, each once, up to an end. An `error` is one if no later status has come; a call after an
+        operator's repair begins again and goes on behind it. TimeoutError: none came for `timeout` seconds. KeyError: the
         order is not in hand."""
         return self._statuses(self._in_hand(order_id, timeout), timeout)
 
@@ -135,7 +136,7 @@ class Client:
             status = self._await(functools.partial(order.after, seq), timeout, f"no further status of order {order.order_id}")
             seq = status["seq"]
             yield status
-            if status["status"] in ENDS:
+            if status["status"] in FINAL or (status["status"] == "error" and order.last()["seq"] <= seq):
                 return
 
     def wait(self, order_id: str, timeout: float) -> dict[str, Any]:
