@@ -25,6 +25,8 @@ CELLS = {
     "204": ([(204, "application/json", b"", {})], "undo_failed", "answer_unclear", 3),
     "no member": ([as_json(200, {"state": "succeeded"})], "undo_failed", "answer_unclear", 3),
     "error in 200": ([as_json(200, {"errors": ["no"]})], "undo_failed", "answer_unclear", 3),
+    "text": ([(200, "text/plain", b"it is done", {})], "undo_failed", "answer_unclear", 3),
+    "page as text, ok": ([(200, "text/plain", b"<?xml version='1.0'?><html>", {}), as_json(200, OK)], "undone", None, 2),
     "422": ([as_json(422, WORDS)], "undo_failed", "http_422/insufficient_funds", 1),
     "own 404": ([as_json(404, {})], "undone", None, 1),
     "own 410": ([as_json(410, {})], "undone", None, 1),
@@ -98,14 +100,16 @@ def an_undo_is_done_only_if_its_answer_proves_it(s):
 
 @scenario(agents=0, services=("shop",))
 def an_undo_without_conditions_is_judged_by_its_status(s):
-    """Would catch: a definition of earlier versions that changes its meaning."""
+    """Would catch: a definition of earlier versions that changes its meaning; a page that does; an unread answer without a trace."""
     shop = Refunds()
     start_agent(s, shop)
     s.load_workflow("plain", steps(), on_failure="compensate")
-    for cell in ("ok", "failed", "pending", "202 ok", "202 empty, ok", "204"):
+    for cell, calls in {"ok": 1, "failed": 1, "pending": 1, "202 ok": 1, "202 empty, ok": 1, "204": 1, "page as text, ok": 2, "text": 1}.items():
         order = s.client.submit("plain", {"cell": cell})
         s.wait_state(order, "compensated")
-        assert (s.step_state(order, "charge"), shop.undone[cell]) == ("undone", 1), (cell, shop.undone)
+        assert (s.step_state(order, "charge"), shop.undone[cell]) == ("undone", calls), (cell, shop.undone)
+    shown = s.cluster.tool("order", "show", order.order_id).stdout
+    assert "the answer of shop has a body, and it cannot be read as JSON" in shown, shown
 
 
 # name: (the answers to the undo, those to its verify; the step's state, its error code, calls of the undo, least calls of its verify)
