@@ -97,7 +97,7 @@ enum mg_exit_code mg_definition_fetch(struct mg_cli *cli, const char *name, cons
     return code;
 }
 
-void mg_definition_try(struct mg_cli *cli, const char *name, const char *version, struct mg_buf *ret_text)
+bool mg_definition_try(struct mg_cli *cli, const char *name, const char *version, struct mg_buf *ret_text)
 {
     struct fetching fetching = {.text = ret_text};
     mg_buf_init(ret_text, DEFINITION_MAX_BYTES + 1);
@@ -105,6 +105,7 @@ void mg_definition_try(struct mg_cli *cli, const char *name, const char *version
     if (!mg_cli_wait(cli, &fetching.is_over, cli->options.timeout_ms) || ret_text->failed) {
         mg_buf_clear(ret_text);
     }
+    return fetching.is_found || !fetching.is_over || fetching.is_failed;
 }
 
 enum mg_exit_code mg_definition_find(struct mg_cli *cli, const char *file_or_name, const char *version,

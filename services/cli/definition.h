@@ -13,8 +13,8 @@ enum mg_exit_code mg_definition_read(const char *path, struct mg_workflow **ret_
 enum mg_exit_code mg_definition_fetch(struct mg_cli *cli, const char *name, const char *version,
                                       struct mg_buf *ret_text);
 /* The same for a part of an answer that may be left out: absent without a word if it cannot be had. `store`
- * is open. The caller finishes *ret_text. */
-void mg_definition_try(struct mg_cli *cli, const char *name, const char *version, struct mg_buf *ret_text);
+ * is open. The caller finishes *ret_text. False: the database has none. */
+bool mg_definition_try(struct mg_cli *cli, const char *name, const char *version, struct mg_buf *ret_text);
 /* The file of this name, else the stored definition of this name. */
 enum mg_exit_code mg_definition_find(struct mg_cli *cli, const char *file_or_name, const char *version,
                                      struct mg_workflow **ret_workflow);

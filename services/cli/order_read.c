@@ -16,6 +16,7 @@
 struct order_tables {
     struct mg_table order, steps, events, services, dossier;
     struct mg_buf definition; /* of the order's version; empty: unknown */
+    bool is_undefined;        /* the database has none */
     struct mg_table aside;    /* one row, if the order is set aside */
     struct mg_table waiting;  /* one row, if the database keeps it waiting */
 };
@@ -45,8 +46,9 @@ static void order_free(struct order_tables *tables)
 static enum mg_exit_code steps_complete(struct mg_cli *cli, struct order_tables *tables)
 {
     struct mg_table steps;
-    mg_definition_try(cli, mg_table_cell(&tables->order, 0, "workflow"),
-                      mg_table_cell(&tables->order, 0, "workflow_version"), &tables->definition);
+    tables->is_undefined =
+        !mg_definition_try(cli, mg_table_cell(&tables->order, 0, "workflow"),
+                           mg_table_cell(&tables->order, 0, "workflow_version"), &tables->definition);
     bool is_done =
         mg_steps_complete(&tables->order, &tables->steps, mg_buf_slice(&tables->definition), &steps);
     mg_table_free(&tables->steps);
@@ -143,6 +145,13 @@ static enum mg_exit_code dossier_load(struct mg_cli *cli, struct order_tables *t
 /* The explanation is one line; its texts come from the database. */
 #define EXPLANATION_MAX_BYTES ((size_t)1024 * 1024)
 
+static bool has_ended(const struct mg_table *order)
+{
+    const char *word = mg_table_cell(order, 0, "state");
+    enum mg_order_state state = MG_ORDER_PENDING;
+    return mg_order_state_parse(word, strlen(word), &state) && mg_order_state_is_terminal(state);
+}
+
 static void explanation_make(struct mg_cli *cli, const struct order_tables *tables, struct mg_buf *ret_text)
 {
     mg_buf_init(ret_text, EXPLANATION_MAX_BYTES);
@@ -159,6 +168,14 @@ static void explanation_make(struct mg_cli *cli, const struct order_tables *tabl
         char text[MG_WAITING_TEXT_SIZE];
         mg_waiting_write(&tables->waiting, text, sizeof(text));
         mg_buf_append_text(ret_text, text);
+    }
+    if (tables->is_undefined && tables->order.row_count > 0 && !has_ended(&tables->order)) {
+        mg_buf_printf(
+            ret_text,
+            "%sits workflow %s version %s is not in the database, so no scheduler goes on with it: "
+            "run makegood workflow load with that version, then requeue its messages in dead.letters",
+            ret_text->len > 0 ? "; " : "", mg_table_cell(&tables->order, 0, "workflow"),
+            mg_table_cell(&tables->order, 0, "workflow_version"));
     }
     if (ret_text->len > 0 && tables->order.row_count > 0) {
         mg_buf_append_text(ret_text, "; ");
@@ -283,13 +300,6 @@ enum mg_exit_code mg_verb_order_explain(struct mg_cli *cli)
     }
     order_free(&tables);
     return code;
-}
-
-static bool has_ended(const struct mg_table *order)
-{
-    const char *word = mg_table_cell(order, 0, "state");
-    enum mg_order_state state = MG_ORDER_PENDING;
-    return mg_order_state_parse(word, strlen(word), &state) && mg_order_state_is_terminal(state);
 }
 
 static void pause_over(void *arg)

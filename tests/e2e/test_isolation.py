@@ -140,6 +140,20 @@ def an_order_without_its_payload_is_set_aside_and_nothing_is_undone(s):
 
 
 @scenario()
+def an_order_whose_workflow_is_lost_is_explained(s):
+    """Would catch: an order that no scheduler can go on with, and that "runs" until a moment that has passed."""
+    order, = in_the_middle(s)
+    s.rows("UPDATE order_process SET workflow_version = 77 WHERE order_id = %s RETURNING 1", order.order_id)
+    told = s.cluster.tool("order", "explain", order.order_id).stdout
+    assert "its workflow three version 77 is not in the database" in told and "workflow load" in told, told
+    s.rows("UPDATE order_process SET workflow_version = 1 WHERE order_id = %s RETURNING 1", order.order_id)
+    assert "not in the database" not in s.cluster.tool("order", "explain", order.order_id).stdout
+    go_on(s)
+    s.wait_state(order, "processed")
+    assert "not in the database" not in s.cluster.tool("order", "explain", order.order_id).stdout
+
+
+@scenario()
 def a_database_that_refuses_every_write_judges_no_message(s):
     """Would catch: every confirmed order in the dead letters within a second, because the database is out of transaction ids."""
     before = in_the_middle(s, 10)
