@@ -140,6 +140,8 @@ def an_order_over_http_is_its_client_s_and_brings_its_output_or_cause(s):
         door.post(order_of('"no price"', order_id=queued)[1], 409)
         door.post(first, 409, client="other")
         door.get(queued, 404, client="other", wait=None)
+        assert door.ask("POST", f"/v1/orders/{queued}/cancel")[0] == 503, "it will be taken"
+        assert door.ask("POST", f"/v1/orders/{queued}/cancel", client="other")[0] == 404
     finally:
         scheduler.resume()
     assert door.get(queued)["state"] == "processed"

@@ -203,4 +203,6 @@ def an_archived_order_is_read_with_its_events_by_its_client_alone(s):
     assert list(Stream(door, order_id)) == events and list(Stream(door, order_id, after=1)) == events[1:]
     assert Stream(door, order_id, after=events[-1][0]).status == 204
     door.get(order_id, 404, wait=None, client="other")
+    assert door.ask("POST", f"/v1/orders/{order_id}/cancel")[0] == 409, "it has ended"
+    assert door.ask("POST", f"/v1/orders/{order_id}/cancel", client="other")[0] == 404
     assert Stream(door, order_id, client="other").status == 404

@@ -185,6 +185,13 @@ async function answered(handler) {
 
 const failing = () => { throw new Error("no text"); };
 
+// Would catch: an agent that a driver's BigInt ends.
+test("a pause is of any kind of number", {timeout: DEADLINE_S * 1000}, async () => {
+  for (const [pause, ms] of [[5n, 5000], [1.5, 1500], [10n ** 400n, 365 * 86400000]]) {
+    assert.equal((await answered(() => Transient({retryAfterS: pause}))).retry_after_ms, ms);
+  }
+});
+
 // Would catch: an agent that a wrong answer of a handler ends; a request without a reply.
 test("each value that a handler throws or returns is answered", {timeout: DEADLINE_S * 1000}, async () => {
   const thrown = [undefined, null, Symbol("s"), Object.create(null), {toString: failing}, {get stack() { return failing(); }}, {stack: {toString: failing}},

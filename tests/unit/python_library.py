@@ -21,6 +21,7 @@ import types
 import unittest
 import unittest.mock as mock
 from decimal import Decimal
+from fractions import Fraction
 
 import pika
 from jsonschema import Draft202012Validator
@@ -590,7 +591,8 @@ class Replies(unittest.TestCase):
             reply = self.reply(lambda _request, answer=answer: answer)
             self.assertEqual((reply["outcome"], reply["executed"]), (outcome, executed))
         self.assertEqual(self.reply(lambda _request: Done({"a": [1]}))["result"], {"a": [1]})
-        self.assertEqual(self.reply(lambda _request: Transient(1.5))["retry_after_ms"], 1500)
+        for pause in (1.5, Decimal("1.5000"), Fraction(3, 2)):
+            self.assertEqual(self.reply(lambda _request, pause=pause: Transient(pause))["retry_after_ms"], 1500)
 
     def test_a_wrong_answer_proves_nothing(self):
         """Would catch: an agent that a wrong answer of a handler ends; a reply that no scheduler can read."""
@@ -609,7 +611,7 @@ class Replies(unittest.TestCase):
         for wrong in (lambda: None, lambda: "done", Absent, changed, failing, lambda: Done({"a": "a\0b"}), lambda: Done({"\ud800": 1}),
                       lambda: Done([{1: "a", "1": "b"}]),
                       lambda: Done(float("nan")), lambda: Done(object()), lambda: Permanent("x", executed=True),
-                      lambda: Transient(retry_after="30"), lambda: Transient(retry_after=-1), lambda: Transient(float("nan")),
+                      lambda: Transient(retry_after="30"), lambda: Transient(retry_after=-1), lambda: Transient(float("nan")), lambda: Transient(Decimal("sNaN")),
                       lambda: Outcome("good", "yes")):
             reply = self.reply(lambda _request, wrong=wrong: wrong())
             self.assertEqual((reply["outcome"], reply["executed"], reply["error"]["code"]), ("transient", "maybe", "exception"))
@@ -632,8 +634,8 @@ class Replies(unittest.TestCase):
         self.assertNotIn("truncated", self.reply(lambda _request: Done([1] * 9900)))
 
     def test_a_pause_is_a_year_at_most(self):
-        """Would catch: a pause that the scheduler refuses with its reply."""
-        for pause in (1e12, float("inf")):
+        """Would catch: a pause that the scheduler refuses with its reply, or that costs the connection of all calls."""
+        for pause in (1e12, float("inf"), Decimal("1e999999"), Decimal("Infinity"), 10**400):
             self.assertEqual(self.reply(lambda _request, pause=pause: Transient(pause))["retry_after_ms"], 365 * 86400000)
 
     def test_each_agent_of_a_process_is_an_instance(self):

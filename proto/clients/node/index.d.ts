@@ -37,7 +37,7 @@ export function Accepted(result?: unknown): Outcome;
 /** The verify or undo found that it had not happened. */
 export function Absent(): Outcome;
 /** It failed in a way that may pass. */
-export function Transient(options?: {retryAfterS?: number; text?: string; code?: string; executed?: Executed}): Outcome;
+export function Transient(options?: {retryAfterS?: number | bigint; text?: string; code?: string; executed?: Executed}): Outcome;
 /** A refusal that another attempt would get, too. */
 export function Permanent(code: string, text?: string, options?: {executed?: Executed}): Outcome;
 /** No answer proves whether it happened; the step's on_unknown decides. */

@@ -23,8 +23,9 @@ export class Outcome {
   constructor(outcome, executed, {result, code = "", text = "", retryAfterS} = {}) {
     if (!OUTCOMES.includes(outcome)) throw new TypeError(`${outcome} is no outcome`);
     if (!["yes", "no", "maybe"].includes(executed)) throw new TypeError(`executed is yes, no or maybe, not ${executed}`);
-    if (retryAfterS !== undefined && !(retryAfterS >= 0)) throw new TypeError(`retryAfterS is no time: ${retryAfterS}`);
-    Object.assign(this, {outcome, executed, result, retryAfterS, code: clean(code, CODE_MAX), text: clean(text, TEXT_MAX)});
+    const waitS = retryAfterS === undefined ? undefined : Number(retryAfterS); // a BigInt is no factor
+    if (waitS !== undefined && !(waitS >= 0)) throw new TypeError(`retryAfterS is no time: ${retryAfterS}`);
+    Object.assign(this, {outcome, executed, result, retryAfterS: waitS, code: clean(code, CODE_MAX), text: clean(text, TEXT_MAX)});
   }
 }
 

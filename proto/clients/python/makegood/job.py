@@ -11,7 +11,6 @@ from .link import TooLarge, write_json
 from .request import FAR_S, Clock, Outcome, Request, Transient, boot_s
 
 RESULT_MAX, RESULT_LEVELS, RESULT_MEMBERS = 64 * 1024, 31, 9900  # schedulers refuse a reply above 32 levels and 10,000 members
-RETRY_MAX_MS = 365 * 86400000
 DOUBT_S = 4.5  # three control messages come within this time
 
 
@@ -102,7 +101,7 @@ class Job:
         if outcome.code:
             reply["error"] = {"code": outcome.code, "text": outcome.text}
         if outcome.retry_after is not None:
-            reply["retry_after_ms"] = int(min(RETRY_MAX_MS, outcome.retry_after * 1000))
+            reply["retry_after_ms"] = int(outcome.retry_after * 1000)
         if self.result is None:
             reply["truncated"] = True
         elif self.result != "null":

@@ -21,6 +21,7 @@ BACK_SPAN_S = 0.5
 SAMPLES_MIN = 3      # control messages by which the database's clock counts as known
 SKEW_MAX_S = 2.0
 CODE_MAX, TEXT_MAX = 63, 255  # schedulers keep no more
+RETRY_MAX_S = 365 * 86400.0
 OUTCOMES = ("done", "accepted", "absent", "transient", "permanent", "unknown")
 
 
@@ -45,6 +46,8 @@ class Outcome:
             raise ValueError(f"executed is yes, no or maybe; {self.outcome!r}, {self.executed!r} is no answer")
         if self.retry_after is not None and not self.retry_after >= 0:
             raise ValueError(f"retry_after is no time: {self.retry_after!r}")
+        if self.retry_after is not None:  # a Decimal of a body may be too large to reckon with
+            self.retry_after = float(min(self.retry_after, RETRY_MAX_S))
         self.code, self.text = _clean(self.code, CODE_MAX), _clean(self.text, TEXT_MAX)
 
 
