@@ -26,13 +26,15 @@
 #define MG_ASIDE_PASSING_TRIES  10
 #define MG_ASIDE_LASTING_FOR_MS 5000
 #define MG_ASIDE_LASTING_TRIES  4
-/* So many others with the same passing fault, such as one long transaction that locks them all. */
+/* So many orders with the same fault, such as one long transaction that locks them all, or a trigger or a
+ * constraint that refuses what each of them comes to. */
 #define MG_ASIDE_CROWD 8
 /* Supervisors ask again within this time: an order without causes is then of no interest. */
 #define MG_ASIDE_FORGET_MS (3 * 60 * 1000)
 /* Orders that wait at once: more are left to the broker for a while. */
 #define MG_ASIDE_ORDERS_MAX 256
-/* Their causes take one part in so many of a queue's prefetch. */
+/* Their causes take one part in so many of a queue's prefetch; those of a crowd take all parts but one, since
+ * each that is left to the broker counts a delivery. */
 #define MG_ASIDE_SHARE 4
 /* A lock that ends sooner is not reported. With the heartbeat and the supervisor's looks the others are
  * reported within 15 s. */
@@ -79,6 +81,34 @@ static struct mg_aside_order *order_add(struct mg_scheduler *scheduler, const ch
     return order;
 }
 
+/* ---- crowds ---- */
+
+static bool is_waiting(const struct mg_aside_order *order)
+{
+    return order->tries > 0 && (order->works.first != NULL || order->is_trying);
+}
+
+/* The orders that wait for the same fault, this one included. */
+static int crowd_count(const struct mg_aside_order *order)
+{
+    const struct mg_aside_order *other;
+    int count = 0;
+    TAILQ_FOREACH(other, &order->scheduler->aside.orders, entry)
+    {
+        count += is_waiting(other) && strcmp(other->text, order->text) == 0 ? 1 : 0;
+    }
+    return count;
+}
+
+int64_t mg_aside_crowd_ms(const struct mg_scheduler *scheduler, const struct mg_aside_order **ret_oldest,
+                          int *ret_count)
+{
+    const struct mg_aside_order *order = TAILQ_FIRST(&scheduler->aside.orders); /* the oldest */
+    *ret_oldest = order;
+    *ret_count = order != NULL && is_waiting(order) ? crowd_count(order) : 0;
+    return *ret_count >= MG_ASIDE_CROWD ? mg_clock_boot_ms() - order->since_boot_ms : 0;
+}
+
 /* ---- the works ---- */
 
 static size_t size_of(const struct mg_work *work)
@@ -86,12 +116,15 @@ static size_t size_of(const struct mg_work *work)
     return work->delivery != NULL ? work->delivery->body.len : 0;
 }
 
-static bool has_room(const struct mg_scheduler *scheduler, const struct mg_work *work)
+static bool has_room(const struct mg_aside_order *order, const struct mg_work *work)
 {
+    const struct mg_scheduler *scheduler = order->scheduler;
     if (work->delivery == NULL) { /* it waits for nothing from a queue; its origin's is counted there */
         return true;
     }
-    return scheduler->aside.held[work->lane] < mg_consumed_prefetch(scheduler, work->lane) / MG_ASIDE_SHARE &&
+    int parts = crowd_count(order) >= MG_ASIDE_CROWD ? MG_ASIDE_SHARE - 1 : 1;
+    return scheduler->aside.held[work->lane] <
+               parts * mg_consumed_prefetch(scheduler, work->lane) / MG_ASIDE_SHARE &&
            scheduler->aside.bytes + size_of(work) <= scheduler->options->memory_bytes / MG_MEMORY_ASIDE;
 }
 
@@ -134,7 +167,7 @@ static void item_keep(struct mg_batch *batch, struct mg_aside_order *order, stru
         mg_command_refuse(batch, item, text);
     } else if (comes_again && (order == NULL || order->works.first != NULL)) {
         mg_work_settle(&scheduler->works, item->work, MG_END_ACK);
-    } else if (order == NULL || !has_room(scheduler, item->work)) {
+    } else if (order == NULL || !has_room(order, item->work)) {
         mg_work_settle(&scheduler->works, item->work, MG_END_LEAVE);
     } else {
         work_keep(order, item->work);
@@ -338,8 +371,7 @@ struct mg_slice mg_aside_account(struct mg_scheduler *scheduler)
     TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
     {
         int64_t for_ms = mg_clock_boot_ms() - order->since_boot_ms;
-        bool is_waiting = order->tries > 0 && (order->works.first != NULL || order->is_trying);
-        if (!is_waiting || for_ms < MG_ASIDE_TOLD_AFTER_MS) {
+        if (!is_waiting(order) || for_ms < MG_ASIDE_TOLD_AFTER_MS) {
             continue;
         }
         mg_json_element_object(&json);
@@ -365,21 +397,19 @@ void mg_aside_finish(struct mg_scheduler *scheduler)
 
 /* ---- the end of patience ---- */
 
-/* Orders that wait together without one that is written since, and a crowd behind one lock, have a fault of
+/* Orders that wait together without one that is written since, and a crowd with one fault, have a fault of
  * all: none is judged. */
 static bool is_of_all(const struct mg_aside_order *order)
 {
     const struct mg_asides *aside = &order->scheduler->aside;
     const struct mg_aside_order *other;
-    int others = 0, alike = 0;
+    int others = 0;
     TAILQ_FOREACH(other, &aside->orders, entry)
     {
-        bool is_refused = other != order && other->tries > 0;
-        others += is_refused ? 1 : 0;
-        alike += is_refused && strcmp(other->text, order->text) == 0 ? 1 : 0;
+        others += other != order && other->tries > 0 ? 1 : 0;
     }
     return (others > 0 && aside->stored_others == order->stored_before) ||
-           (order->refusal == MG_REFUSAL_PASSING && alike >= MG_ASIDE_CROWD);
+           crowd_count(order) >= MG_ASIDE_CROWD;
 }
 
 static bool is_over(const struct mg_aside_order *order)

@@ -30,6 +30,12 @@ def statements_are_all_found():
     assert declared and not missing, f"statements.py does not find {missing}"
 
 
+def each_name_is_of_one_statement():
+    """A session prepares a name once: the second statement under it would fail for ever."""
+    doubled = {name: files for name, files in statements.places().items() if len(files) > 1}
+    assert not doubled, f"statements of one name: {doubled}"
+
+
 def processes_are_all_rows():
     rows = {name.split("-")[0] for name in table_processes.PROCESSES}
     programs = table_processes.programs_of(SERVICES)
@@ -88,7 +94,7 @@ def proxy_replaces_the_bind_of_a_rule_alone():
 
 
 def main():
-    for each in (statements_are_all_found, processes_are_all_rows, sample_names_rows, proxy_replaces_the_bind_of_a_rule_alone):
+    for each in (statements_are_all_found, each_name_is_of_one_statement, processes_are_all_rows, sample_names_rows, proxy_replaces_the_bind_of_a_rule_alone):
         each()
         print(f"ok: {each.__name__.replace('_', ' ')}")
     return 0

@@ -37,8 +37,7 @@
 static const struct mg_sql TRIAL_LIMITS = {
     "trial_limits",
     "SELECT set_config('lock_timeout', '100ms', true), set_config('statement_timeout', '2s', true)"};
-/* Only a failure rolls back the statements before it in the same call. */
-static const struct mg_sql ROLL_BACK = {"roll_back", "SELECT $1::text::bigint"};
+const struct mg_sql MG_STORE_ROLL_BACK = {"roll_back", "SELECT $1::text::bigint"};
 /* clang-format on */
 /* The longest is a service with one of its agents. */
 #define KEY_SIZE       (MG_NAME_MAX + 1 + 127 + 1)
@@ -230,7 +229,7 @@ static void trial_send(struct many_job *job, const struct range *range)
         statements[count++] = (struct mg_pg_statement){many->before, NULL};
     }
     statements[count++] = (struct mg_pg_statement){&many->among, range_fill(job, range)};
-    statements[count++] = (struct mg_pg_statement){&ROLL_BACK, &last};
+    statements[count++] = (struct mg_pg_statement){&MG_STORE_ROLL_BACK, &last};
     job->trial_count++;
     mg_store_send(job->base.store, statements, count, on_tried, job);
     mg_pg_params_finish(&last);

@@ -51,4 +51,8 @@ struct mg_many_sql {
 void mg_store_send_many(struct mg_store *store, const struct mg_many_sql *many, struct mg_pg_params *params,
                         mg_pg_fn *fn, void *arg);
 
+/* Fails on purpose, with its parameter in the error: only a failure rolls back the statements before it in
+ * the same call. */
+extern const struct mg_sql MG_STORE_ROLL_BACK;
+
 #endif

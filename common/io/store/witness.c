@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/store/pass_by.h"
 #include "io/store/private.h"
 
 /* The error names the text: a trigger may raise the same code. */
 #define ROLLED_BACK "22P02"
 #define MARK        "the witness is rolled back"
-static const struct mg_sql ROLL_BACK = {"roll_back", "SELECT $1::text::bigint"};
 
 static void record_make(struct mg_order_record *record, char order_id[MG_ORDER_ID_MAX + 1], int backend)
 {
@@ -80,7 +80,7 @@ void mg_store_witness_send(struct mg_store *store, mg_pg_fn *fn, void *arg)
     count += mg_store_write_list(&inserts, &statements[count]);
     count += mg_store_write_list(&updates, &statements[count]);
     statements[count++] = (struct mg_pg_statement){&MG_STORE_LOAD_ORDERS, &load};
-    statements[count++] = (struct mg_pg_statement){&ROLL_BACK, &end};
+    statements[count++] = (struct mg_pg_statement){&MG_STORE_ROLL_BACK, &end};
     mg_store_send(store, statements, count, fn, arg);
     mg_store_write_finish(&inserts);
     mg_store_write_finish(&updates);

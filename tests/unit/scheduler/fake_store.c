@@ -1,5 +1,6 @@
 /* A store in memory with the version guard of the real one. Calls wait in line until the test answers
  * them. */
+#include <fnmatch.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,7 +179,8 @@ static void write_apply(struct mg_order_write *write)
     const char *refused[] = {fake_store.refused, fake_store.refused_too};
     bool is_refused = false;
     for (int i = 0; i < 2; i++) {
-        is_refused = is_refused || (refused[i] != NULL && strcmp(write->record->order_id, refused[i]) == 0);
+        is_refused =
+            is_refused || (refused[i] != NULL && fnmatch(refused[i], write->record->order_id, 0) == 0);
     }
     if (is_refused) {
         write->result = MG_WRITE_REFUSED;

@@ -32,7 +32,7 @@ struct fake_store {
     const char *unreadable;  /* an order that a newer version wrote */
     bool is_held;            /* commits are not answered until it is false */
     int64_t ahead_ms;        /* of the machine's clock */
-    const char *refused;     /* an order that is refused at each write; NULL: none */
+    const char *refused;     /* orders, as a pattern, that are refused at each write; NULL: none */
     const char *damaged;     /* an order that cannot be read; NULL: none */
     enum mg_refusal refusal; /* of both */
     bool is_refusing;        /* all orders are refused: commits and loads fail */

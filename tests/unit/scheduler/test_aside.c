@@ -273,6 +273,40 @@ START_TEST(several_refused_orders_are_judged_only_if_another_is_written)
 }
 END_TEST
 
+/* Would catch: orders that are set aside one by one, by a trigger that refuses what all of them come to,
+ * while new orders are written. */
+START_TEST(a_crowd_with_one_fault_is_judged_by_nobody_and_stands)
+{
+    char order_id[8], reason[512];
+    for (int i = 10; i < 20; i++) {
+        (void)snprintf(order_id, sizeof(order_id), "p%d", i);
+        stage_submit(order_id, false);
+    }
+    stage_settle();
+    fake_store.refused = "p1*";
+    fake_store.refusal = MG_REFUSAL_LASTING;
+    for (int i = 10; i < 20; i++) {
+        (void)snprintf(order_id, sizeof(order_id), "p%d", i);
+        reply(order_id);
+    }
+    pass(5000);
+    ck_assert(!mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    stage_submit("o3", false); /* is written */
+    pass(30000);
+    ck_assert_int_eq(fake_broker.rejected, 0);
+    ck_assert_int_eq(aside_count(), 10);
+    ck_assert(mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert_msg(strstr(reason, "the database refuses 10 orders alike for ") != NULL &&
+                      strstr(reason, "the oldest is p10: as the test wants") != NULL,
+                  "%s", reason);
+    fake_store.refused = NULL;
+    pass(30000);
+    ck_assert(!mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert_int_eq(aside_count(), 0);
+    ck_assert_int_eq(stage_step("p19", 0), MG_STEP_DONE);
+}
+END_TEST
+
 /* Would catch: later causes that overtake the one that waits; commands that pile up; an operator that waits
  * for an answer in vain. */
 START_TEST(later_causes_join_the_waiting_order)
@@ -337,6 +371,7 @@ int main(void)
     tcase_add_test(aside, no_attempt_is_overdue_by_the_time_in_which_the_database_took_nothing);
     tcase_add_test(aside, a_command_that_was_decided_before_gives_its_statuses_again);
     tcase_add_test(aside, a_lasting_refusal_is_tried_again_before_its_order_is_set_aside);
+    tcase_add_test(aside, a_crowd_with_one_fault_is_judged_by_nobody_and_stands);
     tcase_add_test(aside, several_refused_orders_are_judged_only_if_another_is_written);
     tcase_add_test(aside, later_causes_join_the_waiting_order);
     tcase_add_test(aside, few_causes_of_a_waiting_order_are_kept);
