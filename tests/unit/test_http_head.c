@@ -2,10 +2,12 @@
  * Heads of requests that a proxy and libmicrohttpd read in different ways, whole and byte by byte. Behind
  * each one comes a request, or a rest of its body.
  */
+#include "base/clock.h"
 #include "http_ask.h"
 #include "suite.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define AT_ONCE_MS   5000 /* below the time after which a still connection is closed */
 #define NEXT         "GET /next" CLOSE
 
 static void handle(void *arg, struct mg_http_exchange *request)
@@ -160,6 +162,47 @@ START_TEST(a_large_head_is_taken)
 }
 END_TEST
 
+/* Catches: a whole request that gets no answer, since its head has used up the memory of the connection. */
+START_TEST(each_head_has_an_answer_however_it_is_filled)
+{
+    static const struct {
+        const char *target, *unit;
+        int count;
+        const char *answer;
+    } heads[] = {
+        {"/a?", "&x=b", 60, "HTTP/1.1 200 "},      {"/a?", "&x=b", 100, "HTTP/1.1 414 "},
+        {"/a?", "&x=b", 240, "HTTP/1.1 414 "},     {"/a?", "&", 2000, "HTTP/1.1 414 "},
+        {"/a?", "&", 16000, "HTTP/1.1 414 "},      {"/a?x=", "b", 15000, "HTTP/1.1 200 "},
+        {"/a?x=", "b", 16000, "HTTP/1.1 200 "},    {"/a?x=", "b", 16500, "HTTP/1.1 414 "},
+        {"/a", "b", 16000, "HTTP/1.1 200 "},       {"/a", "b", 16500, "HTTP/1.1 414 "},
+        {"/a?x=", "b", 20000, "HTTP/1.1 414 "},    {"/a?x=", "b", 70000, "HTTP/1.1 414 "},
+        {NULL, "b", 15000, "HTTP/1.1 200 "},       {NULL, "b", 16000, "HTTP/1.1 200 "},
+        {NULL, "b", 16500, "HTTP/1.1 431 "},       {NULL, "b", 30000, "HTTP/1.1 431 "},
+        {NULL, "b", 70000, "HTTP/1.1 431 "},       {NULL, "\r\nX: b", 100, "HTTP/1.1 200 "},
+        {NULL, "\r\nX: b", 200, "HTTP/1.1 200 "},  {NULL, "\r\nX: b", 600, "HTTP/1.1 431 "},
+        {NULL, "\r\nX: b", 2000, "HTTP/1.1 431 "},
+    };
+    static char text[100000];
+    for (size_t i = 0; i < COUNT(heads); i++) {
+        size_t len = (size_t)snprintf(text, sizeof(text), "GET %s", heads[i].target ? heads[i].target : "/a");
+        if (!heads[i].target) {
+            len += (size_t)snprintf(text + len, sizeof(text) - len, " HTTP/1.1\r\nHost: x\r\nX-Field: a");
+        }
+        for (int n = 0; n < heads[i].count; n++) {
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s", heads[i].unit);
+        }
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s",
+                                heads[i].target ? " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+                                                : "\r\nConnection: close\r\n\r\n");
+        const int64_t begun_ms = mg_clock_boot_ms();
+        const char *answer = ask_in_pieces(text, len, _i == 0 ? len : (size_t)_i);
+        ck_assert_msg(strncmp(answer, heads[i].answer, strlen(heads[i].answer)) == 0, "%zu: %.200s", i,
+                      answer);
+        ck_assert_msg(mg_clock_boot_ms() - begun_ms < AT_ONCE_MS, "%zu", i);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("http_head");
@@ -170,6 +213,7 @@ int main(void)
     tcase_add_loop_test(cases, a_chunk_of_a_wrong_size_is_not_taken, 0, 2);
     tcase_add_loop_test(cases, a_head_of_a_right_form_is_taken_and_the_connection_kept, 0, 4);
     tcase_add_test(cases, a_large_head_is_taken);
+    tcase_add_loop_test(cases, each_head_has_an_answer_however_it_is_filled, 0, 1);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

@@ -51,6 +51,7 @@ struct mg_http_place {
     int fd;
     int peeked;            /* bytes present at the last look */
     int64_t since_boot_ms; /* start of its wait for a whole request */
+    bool is_address_cut;   /* of the request in its first line: too long, or of too many parameters */
 };
 
 /* ---- places ---- */
@@ -121,12 +122,21 @@ void mg_http_place_set(struct MHD_Connection *connection, enum mg_http_stage sta
 
 void *mg_http_on_first_line(void *arg, const char *target, struct MHD_Connection *connection)
 {
-    (void)arg, (void)target;
-    const struct mg_http_place *place = place_of(connection);
+    (void)arg;
+    struct mg_http_place *place = place_of(connection);
     if (place && place->stage == MG_HTTP_IDLE) {
         mg_http_place_set(connection, MG_HTTP_READING);
     }
+    if (place) {
+        place->is_address_cut = mg_http_address_cut(target);
+    }
     return NULL; /* the request's argument is made with its head */
+}
+
+bool mg_http_is_address_cut(struct MHD_Connection *connection)
+{
+    const struct mg_http_place *place = place_of(connection);
+    return !place || place->is_address_cut;
 }
 
 static int64_t idle_ms(const struct mg_http_server *server)

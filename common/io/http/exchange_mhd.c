@@ -432,7 +432,11 @@ static enum MHD_Result request_begin(struct mg_http_daemon *daemon, struct MHD_C
 {
     const struct mg_http_server_options *options = &daemon->server->options;
     char authority[MG_HOST_NAME_SIZE], text[FAULT_SIZE];
-    const char *path = path_of(target, authority);
+    const char *path = path_of(target, authority), *reason;
+    unsigned int fault = mg_http_head_fault(connection, &reason);
+    if (fault != 0) {
+        return mg_http_refuse(daemon->server, connection, fault, reason);
+    }
     if (!mg_http_is_head_sound(connection, method, version)) {
         return mg_http_refuse(daemon->server, connection, MHD_HTTP_BAD_REQUEST,
                               "a line of the head is no name, colon and value");
@@ -445,7 +449,7 @@ static enum MHD_Result request_begin(struct mg_http_daemon *daemon, struct MHD_C
         return mg_http_refuse(daemon->server, connection, MHD_HTTP_BAD_REQUEST,
                               "the target is neither a path nor an address of HTTP");
     }
-    unsigned int fault = form_fault(connection, text);
+    fault = form_fault(connection, text);
     if (fault != 0) {
         return mg_http_refuse(daemon->server, connection, fault, text);
     }

@@ -1,5 +1,11 @@
 /*
- * The form of a request's head. libmicrohttpd takes heads that RFC 9112 (2.2, 5.1, 5.2) has refused with 400:
+ * The size and the form of a request's head.
+ *
+ * The library makes a record of each header and parameter in a connection's memory. Once that is used up by
+ * parameters, or by a head that leaves no room for the answer's, it closes the connection without an answer,
+ * or leaves it to its time-out. So both have limits here that keep away from it.
+ *
+ * libmicrohttpd takes heads that RFC 9112 (2.2, 5.1, 5.2) has refused with 400:
  * a blank before a colon, a line folded into the next one, a bare CR, a NUL. A proxy in between reads such a
  * head in another way, sees another end of the body, and takes the rest for the next request.
  *
@@ -36,6 +42,37 @@ static enum MHD_Result on_field(void *arg, enum MHD_ValueKind kind, const char *
         head->at = line_end(head, value + strlen(value));
     }
     return head->is_sound ? MHD_YES : MHD_NO;
+}
+
+_Static_assert(MG_HTTP_HEAD_MAX == 16 * 1024 && MG_HTTP_PARAMETERS_MAX == 64, "the refusals name them");
+
+bool mg_http_address_cut(const char *target)
+{
+    char *query = strchr(target, '?');
+    int count = 1;
+    for (const char *at = query; at && (at = strchr(at, '&')) != NULL; at++) {
+        count++;
+    }
+    bool is_cut = count > MG_HTTP_PARAMETERS_MAX || strlen(target) > MG_HTTP_HEAD_MAX;
+    if (is_cut && query) {
+        query[1] = '\0'; /* in the library's own memory, which it parses next */
+    }
+    return is_cut;
+}
+
+unsigned int mg_http_head_fault(struct MHD_Connection *connection, const char **ret_text)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    if (mg_http_is_address_cut(connection)) {
+        *ret_text = "the address is longer than 16 KiB, or has more than 64 parameters";
+        return MHD_HTTP_URI_TOO_LONG;
+    }
+    if (!info || info->header_size > MG_HTTP_HEAD_MAX) {
+        *ret_text = "the head is longer than 16 KiB";
+        return MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
+    }
+    return 0;
 }
 
 bool mg_http_is_head_sound(struct MHD_Connection *connection, const char *method, const char *version)

@@ -73,6 +73,7 @@ void mg_http_on_connection(void *arg, struct MHD_Connection *connection, void **
 void mg_http_place_set(struct MHD_Connection *connection, enum mg_http_stage stage);
 /* libmicrohttpd's callback when it has the first line of a request. */
 void *mg_http_on_first_line(void *arg, const char *target, struct MHD_Connection *connection);
+bool mg_http_is_address_cut(struct MHD_Connection *connection); /* by mg_http_address_cut */
 /* Gives the answer to the library. `is_whole`: it has read the request to its end, and keeps the connection
  * unless the client closes it. */
 enum MHD_Result mg_http_answer_queue(struct MHD_Connection *connection, unsigned int status,
@@ -99,6 +100,14 @@ struct MHD_Response *mg_http_response_copy(struct mg_slice body); /* NULL: no me
 
 /* ---- http/head_mhd.c ---- */
 
+/* The bytes of a head, of which an address may be the most, and the parameters of an address. */
+#define MG_HTTP_HEAD_MAX       (16u * 1024)
+#define MG_HTTP_PARAMETERS_MAX 64
+/* Before the library has parsed the address: takes the query from one that is too long, or of too many
+ * parameters, and returns true. The request is then refused with its whole head. */
+bool mg_http_address_cut(const char *target);
+/* 0, or the status of a refusal. */
+unsigned int mg_http_head_fault(struct MHD_Connection *connection, const char **ret_text);
 /* `method` and `version` as the library gives them with the head. */
 bool mg_http_is_head_sound(struct MHD_Connection *connection, const char *method, const char *version);
 

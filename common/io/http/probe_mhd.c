@@ -72,9 +72,11 @@ const char *mg_http_title(unsigned int status)
                   {406, "Not Acceptable"},
                   {409, "Conflict"},
                   {413, "Content Too Large"},
+                  {414, "URI Too Long"},
                   {415, "Unsupported Media Type"},
                   {422, "Unprocessable Content"},
                   {429, "Too Many Requests"},
+                  {431, "Request Header Fields Too Large"},
                   {501, "Not Implemented"},
                   {503, "Service Unavailable"}};
     for (size_t i = 0; i < sizeof(TITLES) / sizeof(TITLES[0]); i++) {

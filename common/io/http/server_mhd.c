@@ -27,9 +27,10 @@
 #include "io/http/alive.h"
 #include "io/tls/check.h"
 
-#define HANDLED_MAX           32u          /* requests with the handler, if the options give no number */
-#define RELOAD_GRACE_MS       10000        /* for open connections with the former certificate */
-#define CONNECTION_MEMORY_MAX (16u * 1024) /* request line and headers of one connection */
+#define HANDLED_MAX     32u   /* requests with the handler, if the options give no number */
+#define RELOAD_GRACE_MS 10000 /* for open connections with the former certificate */
+/* A head; the library's records, 64 bytes for each header and parameter; the head of the answer. */
+#define CONNECTION_MEMORY_MAX (2 * MG_HTTP_HEAD_MAX)
 #define TURNS_MAX             64 /* turns of the library before the loop goes on; records may have one byte */
 #define ADDRESS_SIZE          128
 /* GnuTLS's default ciphers, for the two secure versions. The library takes a pointer that is not const, but
