@@ -192,7 +192,8 @@ static void orders_check(struct doctor *doctor)
         return;
     }
     if (stuck.row_count == 0) {
-        finding(doctor, true, "orders", "every open order has something that will move it");
+        finding(doctor, true, "orders",
+                "every open order that is not set aside has something that will move it");
     } else {
         (void)snprintf(detail, sizeof(detail),
                        "%d open orders have nothing that will move them, the first is %s", stuck.row_count,

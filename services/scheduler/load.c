@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "damage.h"
 #include "item.h"
 #include "scheduler.h"
 
@@ -157,16 +158,33 @@ static struct mg_workflow_entry *item_find(struct mg_batch *batch, struct mg_ite
     return entry;
 }
 
+/* Ties an order that was read to its workflow, or refuses it as damaged. */
+static void fold_resolve(struct mg_batch *batch, struct mg_item *item, bool may_fetch)
+{
+    struct mg_fold *fold = item->fold;
+    struct mg_order_record *record = fold->record;
+    fold->workflow = item_find(batch, item, may_fetch);
+    if (fold->workflow != NULL) {
+        fold->refused = mg_damage_of(batch, record, fold->workflow->workflow);
+    } else if (item->want != NULL && item->want->outcome == MG_FETCH_UNKNOWN && !may_fetch) {
+        fold->refused = mg_damage_no_workflow(batch, record);
+    }
+    if (fold->refused != NULL) {
+        fold->refusal = MG_REFUSAL_LASTING;
+        fold->record = NULL;
+        fold->workflow = NULL;
+    } else if (fold->workflow != NULL) {
+        (void)mg_fold_bind(batch, fold, record); /* marks its failure in the fold */
+    }
+}
+
 static void items_resolve(struct mg_batch *batch, bool may_fetch)
 {
     for (int i = 0; i < batch->item_count; i++) {
         struct mg_item *item = &batch->items[i];
         struct mg_fold *fold = item->fold;
         if (fold->record != NULL && fold->workflow == NULL) {
-            fold->workflow = item_find(batch, item, may_fetch);
-            if (fold->workflow != NULL) {
-                (void)mg_fold_bind(batch, fold, fold->record); /* marks its failure in the fold */
-            }
+            fold_resolve(batch, item, may_fetch);
         } else if (fold->record == NULL && item->submission != NULL && item->workflow == NULL) {
             item->workflow = item_find(batch, item, may_fetch);
         }

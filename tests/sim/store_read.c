@@ -15,7 +15,8 @@ enum {
     ORDER_order_id,
     MG_ORDER_COLUMNS(MG_LOADED, AS_ORDER_COLUMN) MG_PAYLOAD_COLUMNS(MG_LOADED, AS_PAYLOAD_COLUMN)
         STEP_position,
-    MG_STEP_COLUMNS(MG_LOADED, AS_STEP_COLUMN) ROW_COLUMN_COUNT
+    MG_STEP_COLUMNS(MG_LOADED, AS_STEP_COLUMN) ROW_lost_step, /* always NULL: no row is lost here */
+    ROW_COLUMN_COUNT
 };
 
 /* By conversion: a member as the column of a row. */

@@ -225,7 +225,8 @@ static enum mg_class share_records(struct load_job *job, struct mg_err *err)
         if (loaded->is_unreadable) {
             *loaded = (struct mg_loaded){.is_unreadable = true};
         } else if (loaded->refused != NULL || is_payload_lost(loaded->record)) {
-            *loaded = (struct mg_loaded){.refused = PAYLOAD_LOST, .refusal = MG_REFUSAL_LASTING};
+            const char *refused = loaded->refused != NULL ? loaded->refused : PAYLOAD_LOST;
+            *loaded = (struct mg_loaded){.refused = refused, .refusal = MG_REFUSAL_LASTING};
         }
     }
     return MG_OK;

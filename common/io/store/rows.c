@@ -1,7 +1,8 @@
 /*
  * Rows to records: the statement that reads whole orders, and the conversion of its rows and of event rows to
  * the records of store.h. All is copied into the caller's arena; the rows are freed when the callback
- * returns.
+ * returns. An order without the row of a changed step is refused, like one that the database cannot read: a
+ * lost row is never read as none.
  */
 #include "io/store/private.h"
 
@@ -18,9 +19,16 @@ enum {
     ROW_n,
     P_order_id,
     MG_ORDER_COLUMNS(MG_LOADED, INDEX_P) MG_PAYLOAD_COLUMNS(MG_LOADED, INDEX_O) S_position,
-    MG_STEP_COLUMNS(MG_LOADED, INDEX_S)
+    MG_STEP_COLUMNS(MG_LOADED, INDEX_S) ROW_lost_step
 };
 enum { E_KEY, MG_EVENT_COLUMNS(MG_LOADED, INDEX_E) }; /* of MG_SQL_EVENT_COLUMNS, behind the key */
+
+/* A step that one of the newest events has changed, and that has no row. Without it the step would be sent
+ * again, or never be undone. */
+#define LOST_STEP                                                                                            \
+    "(SELECT min(t->>'step') FROM order_event e CROSS JOIN json_array_elements(e.transitions) t"             \
+    "  WHERE e.order_id = p.order_id AND e.version > p.version - 256 AND t->>'step' IS NOT NULL"             \
+    "  AND NOT EXISTS (SELECT FROM order_step x WHERE x.order_id = p.order_id AND x.step = t->>'step'))"
 
 /* Only the first row of an order has the payload, which may be large and would be repeated for each step. */
 /* clang-format off */
@@ -28,6 +36,7 @@ const struct mg_sql MG_STORE_LOAD_ORDERS = {
     "load_orders",
     "SELECT i.n, p.order_id" MG_ORDER_COLUMNS(MG_LOADED, SELECT_P) MG_PAYLOAD_COLUMNS(MG_LOADED, SELECT_O)
     ", s.position" MG_STEP_COLUMNS(MG_LOADED, SELECT_S)
+    ", CASE WHEN coalesce(s.rank, 1) = 1 THEN " LOST_STEP " END"
     " FROM unnest($1::bigint[], $2::text[]) AS i(n, order_id) JOIN order_process p ON p.order_id = i.order_id"
     " LEFT JOIN LATERAL ("
     "  SELECT *, row_number() OVER (ORDER BY position) AS rank FROM order_step WHERE order_id = p.order_id"
@@ -159,6 +168,11 @@ static enum mg_class take_row(struct mg_arena *arena, const struct mg_rows *rows
             return mg_err_set(err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
         }
     }
+    if (!mg_rows_is_null(rows, row, ROW_lost_step)) {
+        struct mg_slice step = mg_rows_value(rows, row, ROW_lost_step);
+        return mg_err_set(err, MG_PERMANENT, "damaged: step \"%.*s\" has changed, and its row is lost",
+                          (int)step.len, step.data);
+    }
     return mg_rows_is_null(rows, row, S_position) ? MG_OK : fill_step(arena, rows, row, record, err);
 }
 
@@ -183,6 +197,17 @@ struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct
     return NULL;
 }
 
+/* Of a damaged order, for the reason in `err`; its neighbours are read. */
+static enum mg_class refuse(struct mg_arena *arena, struct mg_loaded *loaded, struct mg_err *err)
+{
+    char *text = mg_arena_text(arena, mg_slice_of(err->text));
+    if (text == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
+    }
+    *loaded = (struct mg_loaded){.refused = text, .refusal = MG_REFUSAL_LASTING};
+    return MG_OK;
+}
+
 enum mg_class mg_store_take_orders(struct mg_arena *arena, const struct mg_rows *rows,
                                    struct mg_loaded *orders, int count, struct mg_err *err)
 {
@@ -191,10 +216,11 @@ enum mg_class mg_store_take_orders(struct mg_arena *arena, const struct mg_rows 
         if (loaded == NULL) {
             return MG_BUG;
         }
-        if (loaded->is_unreadable) {
+        if (loaded->is_unreadable || loaded->refused != NULL) {
             continue;
         }
         enum mg_class class = take_row(arena, rows, row, loaded, err);
+        class = class == MG_PERMANENT ? refuse(arena, loaded, err) : class;
         if (class == MG_STALE) { /* does not affect its neighbours */
             *loaded = (struct mg_loaded){.is_unreadable = true};
         } else if (class != MG_OK) {

@@ -187,7 +187,7 @@ struct mg_loaded {
     uint64_t sent_version;          /* of the newest event with that status */
     bool is_owed;                   /* with the status: some of the events read have unsent statuses */
     bool is_unreadable;             /* it exists, in words of a newer version; record and event are NULL */
-    /* The database cannot read its rows, and reads others, or its payload has no row; record and event are
+    /* The database cannot read its rows, and reads others, or one of its rows is lost; record and event are
      * NULL. NULL: it can. */
     const char *refused;
     enum mg_refusal refusal; /* its kind */

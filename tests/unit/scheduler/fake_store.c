@@ -361,7 +361,7 @@ bool fake_store_answer(void)
     struct call call = calls[at];
     memmove(&calls[at], &calls[at + 1], (size_t)(call_count - at - 1) * sizeof(call));
     call_count--;
-    bool is_known = strcmp(call.name, fake_store.workflow) == 0;
+    bool is_known = strcmp(call.name, fake_store.workflow) == 0 && call.count <= 1; /* newest, or version 1 */
     const bool changed[] = {call.count > 0};
     struct mg_err refusal;
     switch (call.kind) {
@@ -562,8 +562,8 @@ void mg_store_get_workflow(struct mg_store *store, const char *name, int64_t ver
                            mg_store_workflow_fn *done, void *arg)
 {
     (void)store;
-    (void)version;
     struct call *call = call_add(CALL_WORKFLOW, arg);
+    call->count = (int)version;
     strncpy(call->name, name, sizeof(call->name) - 1);
     call->fn.workflow = done;
 }

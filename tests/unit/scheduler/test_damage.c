@@ -1,0 +1,139 @@
+/* Each row and text of an order that a reading brings and a decision uses, damaged: nothing is decided. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../suite.h"
+#include "stage.h"
+
+/* ---- damages ---- */
+
+static void version_of_no_workflow(struct mg_order_record *record)
+{
+    record->workflow_version = 77;
+}
+
+static void workflow_of_no_row(struct mg_order_record *record)
+{
+    (void)snprintf(record->workflow, sizeof(record->workflow), "gone");
+}
+
+static void payload_cut(struct mg_order_record *record)
+{
+    record->payload = mg_slice_of("{broken");
+}
+
+static void result_cut(struct mg_order_record *record)
+{
+    record->steps[0].result = mg_slice_of("{\"id\":");
+}
+
+static void undo_result_cut(struct mg_order_record *record)
+{
+    record->steps[0].undo_result = mg_slice_of("");
+}
+
+static void failure_cut(struct mg_order_record *record)
+{
+    record->failure = mg_slice_of("step_failed");
+}
+
+static void step_of_another_name(struct mg_order_record *record)
+{
+    record->step_names[0] = "other";
+}
+
+static void step_of_another_service(struct mg_order_record *record)
+{
+    record->services[0] = "{broken";
+}
+
+static void step_of_another_place(struct mg_order_record *record)
+{
+    record->stored_steps = UINT64_C(1) << 40;
+    record->step_names[40] = record->step_names[0];
+    record->services[40] = record->services[0];
+}
+
+static const struct {
+    void (*damage)(struct mg_order_record *record);
+    const char *reason;
+} DAMAGES[] = {
+    {version_of_no_workflow, "the database has no version 77 of workflow two"},
+    {workflow_of_no_row, "the database has no version 1 of workflow gone"},
+    {payload_cut, "its payload is no JSON"},
+    {result_cut, "the result of step \\\"reserve\\\" is no JSON"},
+    {undo_result_cut, "the result of step \\\"reserve\\\" is no JSON"},
+    {failure_cut, "its failure is no JSON"},
+    {step_of_another_name, "its row of step 0 is of \\\"other\\\", the workflow's is reserve"},
+    {step_of_another_service, "is of service \\\"{broken\\\", the workflow's of"},
+    {step_of_another_place, "its row of step 40 is of \\\"reserve\\\", the workflow's is not there"},
+};
+#define DAMAGE_COUNT (int)(sizeof(DAMAGES) / sizeof(DAMAGES[0]))
+
+/* ---- the machine's clock, which also passes with the test's time ---- */
+
+static int64_t passed_ms;
+int64_t __real_mg_clock_boot_ms(void);
+int64_t __wrap_mg_clock_boot_ms(void);
+int64_t __wrap_mg_clock_boot_ms(void)
+{
+    return __real_mg_clock_boot_ms() + passed_ms;
+}
+
+static void pass(int64_t ms)
+{
+    for (int64_t until_ms = passed_ms + ms; passed_ms < until_ms; passed_ms += 250) {
+        stage_settle();
+        fake_store.ahead_ms += 250;
+        fake_loop_advance(250);
+    }
+    stage_settle();
+}
+
+static void reply(const char *order_id)
+{
+    stage_reply(&(struct stage_reply){.order_id = order_id, .step = "reserve", .attempt = 1});
+}
+
+/* ---- the damaged order beside a sound one ---- */
+
+/* Would catch: damage that is judged as the order's own failure, so that its paid steps are undone; damage
+ * that is left to a newer scheduler, which is not there, without an alert. */
+START_TEST(a_damaged_order_is_set_aside_and_not_judged)
+{
+    stage_submit("o1", false);
+    stage_submit("o2", false);
+    stage_settle();
+    fake_store_bump("o1"); /* not as it is in the cache */
+    const struct mg_order_record sound = *fake_store_record("o1");
+    DAMAGES[_i].damage(fake_store_record("o1"));
+    reply("o1");
+    reply("o2");
+    pass(15000);
+    ck_assert_int_eq(stage_step("o2", 1), MG_STEP_RUNNING);
+    ck_assert_int_eq(fake_store_event_count("o1"), 1);
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSING);
+    ck_assert_int_eq(fake_broker.rejected, 1); /* its reply is kept */
+    ck_assert_int_eq(fake_broker.requeued, 0);
+    ck_assert_int_eq(fake_broker_count("alert"), 1);
+    const char *alert = fake_broker_last("alert")->body;
+    ck_assert_msg(strstr(alert, "\"alert\":\"set_aside\"") != NULL, "%s", alert);
+    ck_assert_msg(strstr(alert, DAMAGES[_i].reason) != NULL, "no %s in: %s", DAMAGES[_i].reason, alert);
+    *fake_store_record("o1") = sound;
+    fake_store.aside = NULL; /* readmitted */
+    reply("o1");
+    pass(250);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler damage");
+    TCase *damage = tcase_create("damage");
+    tcase_add_checked_fixture(damage, stage_start, stage_finish);
+    tcase_add_loop_test(damage, a_damaged_order_is_set_aside_and_not_judged, 0, DAMAGE_COUNT);
+    suite_add_tcase(suite, damage);
+    return run_suite(suite);
+}
