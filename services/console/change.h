@@ -2,6 +2,7 @@
 #ifndef MG_CONSOLE_CHANGE_H
 #define MG_CONSOLE_CHANGE_H
 
+#include "console/members.h"
 #include "console/path.h"
 #include "console/server.h"
 #include "operator/bulk_words.h"
@@ -31,15 +32,6 @@ void mg_change_free(struct mg_change *change); /* after its request has been ans
 void mg_change_end(struct mg_change *change, unsigned int status, const char *text);
 /* The same with the caller's JSON. */
 void mg_change_end_with(struct mg_change *change, unsigned int status, struct mg_slice json);
-
-/* Whether members.def has each member of the body at this address, with its type. An address that is unknown
- * to it is refused by its caller. */
-bool mg_members_check(struct json_t *body, const char *noun, const char *verb,
-                      char ret_refusal[MG_REFUSAL_SIZE]);
-/* These read a checked body. The text is "" if it is absent. False: it does not fit into `size`. */
-bool mg_member_text(const struct json_t *body, const char *name, char *ret_text, size_t size);
-/* 0 if it is absent. */
-uint64_t mg_member_number(const struct json_t *body, const char *name);
 
 /* ---- bulk.c ---- */
 

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "console/change.h"
+#include "console/members.h"
 #include "io/http/tokens.h"
 
 #define SESSIONS_MAX   256 /* the least recently used one is replaced */
