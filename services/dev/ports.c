@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -89,7 +90,8 @@ enum mg_class mg_port_check(const char *option, const char *address, struct mg_e
     bool is_bracketed = len > 2 && address[0] == '[' && address[len - 1] == ']';
     size_t skipped = is_bracketed ? 1 : 0;
     int rc = -1;
-    if (len > 0 && len < sizeof(host) && strspn(colon + 1, "0") < strlen(colon + 1)) {
+    if (len > 0 && len < sizeof(host) && strspn(colon + 1, "0") < strlen(colon + 1) &&
+        strtoul(colon + 1, NULL, 10) <= UINT16_MAX) { /* getaddrinfo takes a higher one, cut to 16 bits */
         (void)snprintf(host, sizeof(host), "%.*s", (int)(len - 2 * skipped), address + skipped);
         rc = host_try(host, colon + 1);
     }

@@ -219,7 +219,7 @@ static void item_post(struct item *item)
 {
     const struct batch *batch = item->batch;
     const char *refusal = line_read(item, line_of(batch));
-    if (item->body.failed || item->key.failed) {
+    if (item->body.failed || item->key.is_out_of_memory) {
         item_answer(item, 503, "no memory for the line; send it again");
     } else if (refusal != NULL) {
         item_answer(item, 400, refusal);

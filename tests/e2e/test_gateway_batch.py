@@ -49,10 +49,10 @@ def a_batch_means_the_same_as_its_lines_one_by_one(s):
     lines = [one, b"{", two, b"", keyed("key-1"), b'{"workflow": "priced"}', b'{"order_id": "bad", "workflow": "nothing"}', other_price,
              one, b" \t\r", b'{"order_id": "x", "workflow": "priced", "payload": {"customer": "\xff"}}', b'{"order_id": "\x00"}', b"\x00",
              keyed("with blank"), b'{"idempotency_key": 5, "workflow": "priced"}', b"x" * 300000, b"null", b'"idempotency_key"',
-             keyed("key-2")]
+             keyed("k" * 255), keyed("k" * 256), keyed("k" * 257), keyed("k" * 3000), keyed("key-2")]
     answers = batch(door, lines)
     statuses = [answer["status"] for answer in answers]
-    assert statuses == [202, 400, 202, 202, 400, 422, 409, 202, 400, 400, 400, 400, 400, 413, 422, 422, 202], list(zip(statuses, answers))
+    assert statuses == [202, 400, 202, 202, 400, 422, 409, 202, 400, 400, 400, 400, 400, 413, 422, 422, 202, 400, 400, 400, 202], list(zip(statuses, answers))
     assert [answers[at]["order_id"] for at in (0, 2, 7)] == [first, second, first]
     assert all(answer["detail"] and answer["title"] for answer in answers if answer["status"] >= 400), answers
 

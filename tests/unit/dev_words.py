@@ -43,7 +43,8 @@ class Words(unittest.TestCase):
         self.refused(USAGE, "usage: makegood dev", "up")
 
     def test_addresses_of_the_doors(self):
-        for address in ("9280", "127.0.0.1", "127.0.0.1:0", "shop:9280", ":9280", "127.0.0.1:http", "[::1:9280"):
+        for address in ("9280", "127.0.0.1", "127.0.0.1:0", "shop:9280", ":9280", "127.0.0.1:http", "[::1:9280", "127.0.0.1:65536", "127.0.0.1:99999",
+                        "127.0.0.1:18446744073709551616"):
             done = self.run_dev("--gateway", address)
             self.assertEqual(USAGE, done.returncode, done)
             self.assertIn(f"--gateway {address}: expected an address and a port", done.stderr)
