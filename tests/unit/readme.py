@@ -25,7 +25,7 @@ MUST_BE_QUOTED = {"README.md": ("tests/e2e/hello.json", "deploy/sample/services/
 MUST_SHOW_STATES = "common/core/README.md"
 COMMANDS, ALERTS, INDEX = "deploy/docs/operate.md", "deploy/docs/alerts.md", "deploy/README.md"
 OWN_OPTIONS = {"deploy/sample/README.md": "deploy/sample/remote", "tests/bench/README.md": "tests/bench",
-               "tests/chaos/README.md": "tests/chaos"}  # pages about programs of a folder, which have options of their own
+               "tests/chaos/README.md": "tests/chaos", "tests/README.md": "tests/sim", "tests/sim/README.md": "tests/sim"}  # pages about programs of a folder, which have options of their own
 REPEATS_HEADINGS = "deploy/CHANGELOG.md"  # as its format does
 LINES_MAX = {"README.md": 200, INDEX: 80}
 QUOTED = re.compile(r"<!-- file: (\S+) -->\n```\w*\n(.*?)```\n", re.DOTALL)
@@ -238,7 +238,7 @@ def test_names(source):
     return (kinds | set(scenarios) | files | {f"e2e.{name}" for name in scenarios}
             | {f"{kind}.{name}" for kind in kinds for name in files} | {"unit.readme", "unit.proto_examples"}
             | {name for path in (source / "tests").rglob("CMakeLists.txt")
-               for name in re.findall(r"NAME ((?:bench|chaos|expr|lint|model|sim|unit)\.\w+)", path.read_text("utf-8"))}
+               for name in re.findall(r"NAME ((?:bench|chaos|expr|lint|matrix|model|sim|unit)\.\w+)", path.read_text("utf-8"))}
             | {path.stem.replace("_", ".", 1) for path in (source / "tests/fuzz").glob("fuzz_*.c")}
             | {"lint." + name for name in re.findall(r"def check_(\w+)", (source / "tests/lint/lint.py").read_text("utf-8"))})
 
@@ -306,8 +306,9 @@ def check_guards(readme, source, names):
     known = names | {name for folder in ("unit", "integration") for path in (source / "tests" / folder).rglob("*.c")
                      for name in re.findall(r"START_TEST\((\w+)\)", path.read_text(encoding="utf-8"))}
     for path in (source / "tests/integration/cli.py", *(source / "tests/unit" / f"{name}.py"
-                                                        for name in ("service_test", "dev_words", "first_hour", "definitions"))):
+                                                        for name in ("service_test", "dev_words", "first_hour", "definitions", "python_library"))):
         known |= set(re.findall(r"def (test_\w+)\(self", path.read_text(encoding="utf-8")))
+    known |= set(re.findall(r"^def (\w+)\(\)", (source / "tests/matrix/test_tables.py").read_text(encoding="utf-8"), re.MULTILINE))
     known |= {"integration.cli", "integration.arguments"}
     rows = [cells for head in ("| guard | deleted code", "| guard | code, not all") for cells in table_rows(readme.text, head)]
     for cells in rows:
