@@ -27,7 +27,7 @@
 #define MG_ASIDE_LASTING_FOR_MS 5000
 #define MG_ASIDE_LASTING_TRIES  4
 /* So many orders with the same fault, such as one long transaction that locks them all, or a trigger or a
- * constraint that refuses what each of them comes to. */
+ * constraint that refuses the next state of each of them. */
 #define MG_ASIDE_CROWD 8
 /* Supervisors ask again within this time: an order without causes is then of no interest. */
 #define MG_ASIDE_FORGET_MS (3 * 60 * 1000)

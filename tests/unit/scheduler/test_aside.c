@@ -273,7 +273,7 @@ START_TEST(several_refused_orders_are_judged_only_if_another_is_written)
 }
 END_TEST
 
-/* Would catch: orders that are set aside one by one, by a trigger that refuses what all of them come to,
+/* Would catch: orders that are set aside one by one, by a trigger that refuses the next state of all of them,
  * while new orders are written. */
 START_TEST(a_crowd_with_one_fault_is_judged_by_nobody_and_stands)
 {
