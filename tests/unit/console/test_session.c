@@ -309,7 +309,8 @@ START_TEST(only_a_whole_token_lets_in)
     char longest[700] = "{\"token\": \"";
     for (size_t i = 0; i < COUNT(bodies); i++) {
         fake.boot_ms += 1000;
-        ck_assert_msg(login_status(bodies[i]) == 403, "%s", bodies[i]);
+        unsigned int status = login_status(bodies[i]);
+        ck_assert_msg(status == 403 || status == 400, "%s", bodies[i]); /* 400: no text, or another member */
     }
     size_t head = strlen(longest);
     memset(longest + head, 'x', 600);
