@@ -198,7 +198,7 @@ def made(value):
             nested = [nested]
         return nested
     return {"repeat": lambda: value["of"] * value["times"], "elements": lambda: [0] * value["count"], "half": lambda: "\ud800",
-            "nul": lambda: "a\0b", "nan": lambda: float("nan")}[value["make"]]()
+            "nul": lambda: "a\0b", "nan": lambda: float("nan"), "huge": lambda: 10**5000}[value["make"]]()
 
 
 class Arguments(unittest.TestCase):

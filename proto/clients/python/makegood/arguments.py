@@ -43,9 +43,13 @@ def check_name(name: str, value: Any) -> str:
 def check_seconds(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} is a number of seconds, not {type(value).__name__}")
-    if not value >= 0:
+    try:
+        seconds = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is too large a number of seconds") from None
+    if not seconds >= 0:
         raise ValueError(f"{name} is a number of seconds from 0 on, not {value}")
-    return value
+    return seconds
 
 
 def check_integer(name: str, value: Any, most: int) -> int:
