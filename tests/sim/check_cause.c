@@ -21,13 +21,13 @@ static bool is_named(struct mg_slice quoted, const char *name)
     return quoted.len == strlen(name) + 2 && memcmp(quoted.data + 1, name, strlen(name)) == 0;
 }
 
-/* True if a service has given this answer to a call of this step. */
-static bool is_given(const struct sim_submitted *order, struct mg_slice step, unsigned status)
+/* True if a service has given this answer to a call of this step. An order may be in error for its undo. */
+static bool is_given(const struct sim_submitted *order, struct mg_slice step, unsigned status, bool is_error)
 {
     for (size_t i = 0; i < sim_ledger()->count; i++) {
         const struct sim_work *work = sim_ledger()->entries[i]->value;
         if (strcmp(work->order_id, order->order_id) == 0 && is_named(step, work->step) &&
-            (work->answers >> SIM_ANSWER_BIT(status) & 1) != 0) {
+            ((work->answers | (is_error ? work->undo_answers : 0)) >> SIM_ANSWER_BIT(status) & 1) != 0) {
             return true;
         }
     }
@@ -58,7 +58,7 @@ void sim_check_cause(const struct sim_submitted *order, const struct mg_status_m
     for (size_t i = 0; i < digits.len; i++) {
         number = number * 10 + (unsigned)(digits.data[i] - '0');
     }
-    bool is_true = number == 0 || is_given(order, step, number);
+    bool is_true = number == 0 || is_given(order, step, number, status->status == MG_STATUS_ERROR);
     if (is_there && (!is_true || !is_code_of(code, number))) {
         sim_violated("cause", "order %s is %s with the cause %.*s, which no service gave", order->order_id,
                      mg_status_name(status->status), (int)cause.len, cause.data);

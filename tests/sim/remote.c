@@ -270,8 +270,9 @@ static void answer_send(struct mg_http_call *call, enum mg_sent sent, const char
     call->sent = sent;
     call->reason = reason;
     bool is_of_undo = call->verb == VERB_UNDO || call->verb == VERB_ASK;
-    uint64_t bit = is_of_undo ? 0 : UINT64_C(1) << SIM_ANSWER_BIT(call->status);
-    call->work->answers |= bit;
+    uint64_t bit = UINT64_C(1) << SIM_ANSWER_BIT(call->status);
+    call->work->answers |= is_of_undo ? 0 : bit;
+    call->work->undo_answers |= is_of_undo ? bit : 0;
     if (call->node->is_alive && call->node->life == call->life) {
         sim_after(call->node, sim_draw_delay_us(HOP_US), on_answer, call);
     }

@@ -55,9 +55,10 @@ enum sim_undo { SIM_UNDO_NONE, SIM_UNDO_IN_HAND, SIM_UNDO_REFUSED };
 struct sim_work {
     enum sim_remote service;
     char order_id[72], step[72];
-    uint64_t number;    /* in the answer: later steps refer to this result */
-    uint64_t answers;   /* bits: what a do or a verify of it was answered */
-    uint64_t body_hash; /* of the do; every call with the key must have the same */
+    uint64_t number;       /* in the answer: later steps refer to this result */
+    uint64_t answers;      /* bits: what a do or a verify of it was answered */
+    uint64_t undo_answers; /* the same of its undo */
+    uint64_t body_hash;    /* of the do; every call with the key must have the same */
     bool has_body;
     int acted;              /* number of new effects */
     int undone;             /* number of effects taken back */
