@@ -173,7 +173,7 @@ static void explanation_make(struct mg_cli *cli, const struct order_tables *tabl
         mg_buf_printf(
             ret_text,
             "%sits workflow %s version %s is not in the database, so no scheduler goes on with it: "
-            "run makegood workflow load with that version, then requeue its messages in dead.letters",
+            "run makegood workflow load with that version, and then readmit the order if it is set aside",
             ret_text->len > 0 ? "; " : "", mg_table_cell(&tables->order, 0, "workflow"),
             mg_table_cell(&tables->order, 0, "workflow_version"));
     }

@@ -60,8 +60,8 @@ void mg_process_write(const struct mg_table *processes, int row, char *ret_text,
         (void)snprintf(
             ret_text, size,
             "%s last reported %" PRId64 " s ago, with %s calls under way: it is frozen, killed, cut "
-            "off, or the broker takes none of its replies; see its /readyz and log, then: makegood "
-            "broker apply --service %.*s",
+            "off, the broker takes none of its replies, or another session locks its row in service_state, which "
+            "the schedulers' log names; see its /readyz and log, then: makegood broker apply --service %.*s",
             instance, cell_ms(processes, row, "age_ms") / 1000, mg_table_cell(processes, row, "in_hand"),
             (int)strcspn(instance, "/"), instance);
     } else if (mg_process_is_silent(processes, row)) {

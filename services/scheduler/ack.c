@@ -61,12 +61,11 @@ static void newer_set_aside(struct mg_scheduler *scheduler, struct mg_newer_queu
     mg_metric_add(scheduler->series.dead_lettered, 1);
     scheduler->ack.newer_set_aside++;
     if (is_time_to_report(&newer->raised_at_boot_ms)) {
-        char text[320];
+        char text[256];
         (void)snprintf(
             text, sizeof(text),
-            "messages of %s have a version that no running scheduler can read, or their workflow is not in the "
-            "database, and are in %s: upgrade the schedulers, or see makegood order explain; then run makegood "
-            "dead requeue",
+            "messages of %s have a version that no running scheduler can read, and are in %s: upgrade the "
+            "schedulers, then run makegood dead requeue",
             name, MG_QUEUE_DEAD);
         mg_log(MG_LOG_ERROR, "messages of a newer version are dead-lettered", MG_LOG_TEXT("queue", name),
                MG_LOG_NUMBER("set_aside", scheduler->ack.newer_set_aside));

@@ -30,9 +30,12 @@ static bool row_judge(const struct mg_rows *rows, int row, char *ret_text, size_
     mg_supervisor_row_text(rows, row, OLDEST_ORDER, order_id, sizeof(order_id));
     mg_supervisor_row_text(rows, row, REASON, reason, sizeof(reason));
     if (is_silent) {
-        (void)snprintf(ret_text, size, "%s %s was last seen at %s: it is frozen, killed or cut off%s", kind,
-                       instance, since,
-                       strcmp(kind, "agent") == 0 ? ", or the broker takes none of its replies" : "");
+        (void)snprintf(
+            ret_text, size, "%s %s was last seen at %s: it is frozen, killed or cut off%s", kind, instance,
+            since,
+            strcmp(kind, "agent") == 0
+                ? ", the broker takes none of its replies, or another session locks its row in service_state"
+                : "");
     } else if (since[0] != '\0') {
         (void)snprintf(ret_text, size, "%s %s does not move since %s%s%s%s%s", kind, instance, since,
                        order_id[0] != '\0' ? ", order " : "", order_id, reason[0] != '\0' ? ": " : "",
