@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 ssize_t mg_file_read(const char *path, bool waits, char *ret_bytes, size_t size)
@@ -39,10 +40,20 @@ static bool text_append(int fd, struct mg_buf *ret_text)
     return got >= 0;
 }
 
-enum mg_class mg_file_text(const char *path, struct mg_buf *ret_text, struct mg_err *err)
+static bool is_regular(int fd)
 {
-    bool is_stdin = strcmp(path, "-") == 0;
-    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+enum mg_class mg_file_text(const char *path, bool waits, struct mg_buf *ret_text, struct mg_err *err)
+{
+    bool is_stdin = waits && strcmp(path, "-") == 0;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK));
+    if (fd >= 0 && !waits && !is_regular(fd)) {
+        (void)close(fd); /* nothing was read */
+        return mg_err_set(err, MG_BAD_INPUT, "could not read %s: it is no regular file", path);
+    }
     bool is_read = fd >= 0 && text_append(fd, ret_text);
     int read_errno = errno;
     if (fd >= 0 && !is_stdin) {

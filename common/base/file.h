@@ -13,8 +13,10 @@
  * secret. */
 ssize_t mg_file_read(const char *path, bool waits, char *ret_bytes, size_t size);
 
-/* Appends the whole file; "-" is standard input. Blocks until the end of a pipe. MG_BAD_INPUT: unreadable, or
+/* Appends the whole file; "-" is standard input. `waits`: blocks until the end of a pipe; else a file that is
+ * no regular one is refused, as in a folder that a process looks at by itself. MG_BAD_INPUT: unreadable, or
  * above ret_text's maximum. MG_TRANSIENT: out of memory. The error's text names the path. */
-enum mg_class mg_file_text(const char *path, struct mg_buf *ret_text, struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_file_text(const char *path, bool waits, struct mg_buf *ret_text,
+                           struct mg_err *err) MG_MUSTCHECK;
 
 #endif

@@ -43,7 +43,7 @@ static enum mg_class service_load(const char *path, struct mg_service **ret_serv
     struct mg_mistake_printer printer = {.path = path, .skips_first = true};
     const struct mg_mistakes mistakes = {.add = mg_mistake_print, .arg = &printer};
     mg_buf_init(&text, SERVICE_FILE_MAX);
-    enum mg_class class = mg_file_text(path, &text, err);
+    enum mg_class class = mg_file_text(path, true, &text, err);
     if (class == MG_OK) {
         class = mg_service_parse(mg_buf_slice(&text), &mistakes, ret_service, err);
         if (class != MG_OK) {

@@ -118,7 +118,7 @@ enum mg_class mg_service_file_check(const char *path, const char *name, struct m
     struct mg_buf text;
     struct mg_service *service = NULL;
     mg_buf_init(&text, SERVICE_FILE_MAX);
-    enum mg_class class = mg_file_text(path, &text, err);
+    enum mg_class class = mg_file_text(path, false, &text, err);
     if (class == MG_OK) {
         class = mg_service_parse(mg_buf_slice(&text), NULL, &service, err);
         class = class == MG_OK ? name_check(path, name, service, err) : mg_err_prefix(err, "%s", path);

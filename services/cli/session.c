@@ -306,7 +306,7 @@ enum mg_exit_code mg_cli_read_file(const char *path, size_t max_bytes, char **re
     struct mg_buf text;
     struct mg_err err;
     mg_buf_init(&text, max_bytes);
-    enum mg_class class = mg_file_text(path, &text, &err);
+    enum mg_class class = mg_file_text(path, true, &text, &err);
     if (class != MG_OK) {
         mg_buf_finish(&text);
         return mg_cli_fail(class == MG_TRANSIENT ? MG_EXIT_ERROR : MG_EXIT_USAGE, "%s", err.text);

@@ -79,7 +79,7 @@ static enum mg_exit_code service_read(struct testing *testing, struct mg_slice q
     }
     snprintf(path, sizeof(path), "%.*s%s", folder_len, testing->cases_path, name);
     mg_buf_init(&text, SERVICE_MAX_BYTES);
-    enum mg_exit_code code = mg_file_text(path, &text, &err) == MG_OK
+    enum mg_exit_code code = mg_file_text(path, true, &text, &err) == MG_OK
                                  ? service_add(testing, mg_buf_slice(&text), path)
                                  : mg_cli_fail(MG_EXIT_USAGE, "%s", err.text);
     mg_buf_finish(&text);

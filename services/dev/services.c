@@ -59,7 +59,7 @@ enum mg_class mg_dev_service_read(const char *path, struct mg_dev_service *ret_s
         return mg_err_set(err, MG_BAD_INPUT, "%.80s…: the path is too long", path);
     }
     mg_buf_init(&text, FILE_MAX_BYTES);
-    enum mg_class class = mg_file_text(ret_service->file, &text, err);
+    enum mg_class class = mg_file_text(ret_service->file, false, &text, err);
     if (class == MG_OK) {
         class = mg_service_parse(mg_buf_slice(&text), &mistakes, &parsed, err);
     }

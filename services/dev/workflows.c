@@ -231,7 +231,7 @@ static bool load_begin(struct mg_workflows *workflows, struct file *file)
     struct mg_err err;
     (void)snprintf(path, sizeof(path), "%s/%s", workflows->options.folder, file->name);
     mg_buf_init(&text, DEFINITION_MAX_BYTES);
-    if (mg_file_text(path, &text, &err) != MG_OK) {
+    if (mg_file_text(path, false, &text, &err) != MG_OK) {
         report(workflows, "%s", err.text);
         mg_buf_finish(&text);
         return false;

@@ -166,7 +166,7 @@ static enum mg_class definition_read(char *file, struct mg_definition **list, st
     struct mg_buf text;
     mg_buf_init(&text, MG_DEFINITION_MAX_BYTES);
     struct mg_workflow *workflow = NULL;
-    enum mg_class class = mg_file_text(file, &text, err);
+    enum mg_class class = mg_file_text(file, false, &text, err);
     if (class == MG_OK) {
         struct mg_mistake_printer printer = {.path = file, .skips_first = true};
         const struct mg_mistakes mistakes = {mg_mistake_print, &printer};

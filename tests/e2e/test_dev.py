@@ -231,6 +231,7 @@ def one_command_runs_and_reloads_own_workflows_over_given_servers(s):
     dev.wait_line("late.json: step greet waits, since no agent here serves late; add a service file to the folder services")
     folder = s.scratch / "state" / "services"
     os.mkfifo(folder / "fifo.json")
+    (folder / "link.json").symlink_to("fifo.json")
     replace(folder / "late.json", '{"service": "late", "url": 5}')
     dev.wait_line("late.json: line 1, column 28: /url: a number; a string is expected")
     replace(folder / "late.json", json.dumps({"service": "late", "url": late.url}))

@@ -116,6 +116,24 @@ START_TEST(a_file_that_fails_leaves_nothing_of_itself)
 }
 END_TEST
 
+/* Would catch: a wait without end, or an empty step of the schema that counts as applied. */
+START_TEST(a_file_that_is_empty_or_a_pipe_is_refused)
+{
+    struct mg_err err;
+    char path[512];
+    write_file("0003_third.sql", "");
+    ck_assert_int_eq(migrate(&err), MG_BAD_INPUT);
+    ck_assert_msg(strstr(err.text, "0003_third.sql: it is empty, or no regular file") != NULL, "%s",
+                  err.text);
+    (void)snprintf(path, sizeof(path), "%s/0003_third.sql", folder);
+    ck_assert_int_eq(remove(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* without a writer */
+    ck_assert_int_eq(migrate(&err), MG_BAD_INPUT);
+    ck_assert_msg(strstr(err.text, "0003_third.sql: it is empty, or no regular file") != NULL, "%s",
+                  err.text);
+}
+END_TEST
+
 /* Would catch: two histories under one number. */
 START_TEST(an_applied_file_must_not_change)
 {
@@ -497,6 +515,7 @@ int main(void)
     tcase_add_checked_fixture(migrations, setup, teardown);
     tcase_add_test(migrations, files_are_applied_in_order_and_once);
     tcase_add_test(migrations, a_file_that_fails_leaves_nothing_of_itself);
+    tcase_add_test(migrations, a_file_that_is_empty_or_a_pipe_is_refused);
     tcase_add_test(migrations, an_applied_file_must_not_change);
     tcase_add_test(migrations, a_database_that_is_ahead_of_the_folder_is_left_alone);
     tcase_add_test(migrations, migrating_at_the_same_time_applies_each_file_once);

@@ -145,6 +145,10 @@ START_TEST(a_file_is_checked_with_its_name)
     ck_assert_int_eq(mg_service_file_check(path, "payment", &err), MG_BAD_INPUT);
     ck_assert_msg(strstr(err.text, path) == err.text && strstr(err.text, "line 3, column 10") != NULL, "%s",
                   err.text);
+    ck_assert_int_eq(remove(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* without a writer: it came after the look at the folder */
+    ck_assert_int_eq(mg_service_file_check(path, "payment", &err), MG_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(err.text, "it is no regular file"));
 }
 END_TEST
 

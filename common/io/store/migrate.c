@@ -251,7 +251,10 @@ static enum mg_class read_file(const char *path, struct mg_migration *migration,
     if (migration->text == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not read %s: no memory", path);
     }
-    ssize_t len = mg_file_read(path, true, migration->text, FILE_BYTES_MAX + 1);
+    ssize_t len = mg_file_read(path, false, migration->text, FILE_BYTES_MAX + 1);
+    if (len == 0) {
+        return mg_err_set(err, MG_BAD_INPUT, "cannot read %s: it is empty, or no regular file", path);
+    }
     if (len < 0) {
         return mg_err_set(err, MG_BAD_INPUT, "cannot read %s: %s", path, strerror(errno));
     }
