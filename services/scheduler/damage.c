@@ -73,10 +73,10 @@ const char *mg_damage_of(struct mg_batch *batch, const struct mg_order_record *r
     return reason != NULL ? reason : broken_text_of(batch, record);
 }
 
-const char *mg_damage_no_workflow(struct mg_batch *batch, const struct mg_order_record *record)
+const char *mg_damage_no_workflow(struct mg_batch *batch, const struct mg_order_record *record, bool is_there)
 {
     char text[MG_REFUSAL_TEXT_SIZE];
-    (void)snprintf(text, sizeof(text), "damaged: the database has no version %" PRId64 " of workflow %.63s",
-                   record->workflow_version, record->workflow);
+    (void)snprintf(text, sizeof(text), "damaged: the database has no %sversion %" PRId64 " of workflow %.63s",
+                   is_there ? "sound " : "", record->workflow_version, record->workflow);
     return reason_keep(batch, text);
 }

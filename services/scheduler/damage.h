@@ -12,7 +12,9 @@
  * of at most MG_REFUSAL_TEXT_SIZE bytes, in the batch's arena. */
 const char *mg_damage_of(struct mg_batch *batch, const struct mg_order_record *record,
                          const struct mg_workflow *workflow);
-/* The reason against an order of a workflow version that the database does not have. */
-const char *mg_damage_no_workflow(struct mg_batch *batch, const struct mg_order_record *record);
+/* The reason against an order of a workflow version that the database does not have; `is_there`: it has only
+ * a damaged one. */
+const char *mg_damage_no_workflow(struct mg_batch *batch, const struct mg_order_record *record,
+                                  bool is_there);
 
 #endif

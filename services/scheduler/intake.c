@@ -521,7 +521,8 @@ void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)
         if (!is_misshapen(batch, item) && !is_lacking(batch, item) && !is_unmet(batch, item)) {
             order_create(batch, item);
         }
-    } else if (item->want != NULL && item->want->outcome == MG_FETCH_UNREADABLE) {
+    } else if (item->want != NULL &&
+               (item->want->outcome == MG_FETCH_UNREADABLE || item->want->outcome == MG_FETCH_DAMAGED)) {
         item->end = MG_END_NEWER;
     } else {
         char reason[256];

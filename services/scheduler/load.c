@@ -166,8 +166,10 @@ static void fold_resolve(struct mg_batch *batch, struct mg_item *item, bool may_
     fold->workflow = item_find(batch, item, may_fetch);
     if (fold->workflow != NULL) {
         fold->refused = mg_damage_of(batch, record, fold->workflow->workflow);
-    } else if (item->want != NULL && item->want->outcome == MG_FETCH_UNKNOWN && !may_fetch) {
-        fold->refused = mg_damage_no_workflow(batch, record);
+    } else if (!may_fetch && item->want != NULL &&
+               (item->want->outcome == MG_FETCH_UNKNOWN || item->want->outcome == MG_FETCH_DAMAGED)) {
+        bool is_there = item->want->outcome == MG_FETCH_DAMAGED;
+        fold->refused = mg_damage_no_workflow(batch, record, is_there);
     }
     if (fold->refused != NULL) {
         fold->refusal = MG_REFUSAL_LASTING;

@@ -110,6 +110,27 @@ struct mg_workflow_entry *mg_workflows_find(struct mg_scheduler *scheduler, cons
     return NULL;
 }
 
+/* Puts a definition into the cache, if it is the one that was asked for. */
+static enum mg_fetch_outcome definition_take(struct mg_scheduler *scheduler, const char *name,
+                                             int64_t version, struct mg_slice definition)
+{
+    struct mg_workflow *workflow = NULL;
+    struct mg_err why;
+    if (mg_workflow_parse(definition, NULL, &workflow, &why) != MG_OK) {
+        mg_log(MG_LOG_WARN, "a stored workflow cannot be read", MG_LOG_TEXT("workflow", name),
+               MG_LOG_NUMBER("version", version), MG_LOG_TEXT("why", why.text));
+        return mg_json_check(definition, &MG_JSON_LIMITS_DEFAULT, &why) == MG_BAD_INPUT ? MG_FETCH_DAMAGED
+                                                                                        : MG_FETCH_UNREADABLE;
+    }
+    if (workflow->version != version || strcmp(workflow->name, name) != 0) {
+        mg_workflow_destroy(workflow);
+        return MG_FETCH_DAMAGED;
+    }
+    cache_add(scheduler, workflow);
+    bool is_cached = mg_workflows_find(scheduler, name, version, 0) != NULL;
+    return is_cached ? MG_FETCH_FOUND : MG_FETCH_UNREADABLE;
+}
+
 static void on_fetched(void *arg, bool found, int64_t version, struct mg_slice definition,
                        const struct mg_err *err)
 {
@@ -117,21 +138,12 @@ static void on_fetched(void *arg, bool found, int64_t version, struct mg_slice d
     struct mg_scheduler *scheduler = want->scheduler;
     want->outcome = MG_FETCH_UNKNOWN;
     if (err == NULL && found) {
-        struct mg_workflow *workflow = NULL;
-        struct mg_err why;
         want->outcome = MG_FETCH_FOUND;
         if (want->asked == 0) {
             newest_note(scheduler, want->name, version);
         }
         if (mg_workflows_find(scheduler, want->name, version, 0) == NULL) {
-            if (mg_workflow_parse(definition, NULL, &workflow, &why) == MG_OK) {
-                cache_add(scheduler, workflow);
-            } else { /* a newer version stored it */
-                mg_log(MG_LOG_WARN, "a stored workflow cannot be read", MG_LOG_TEXT("workflow", want->name),
-                       MG_LOG_NUMBER("version", version), MG_LOG_TEXT("why", why.text));
-            }
-            bool is_cached = mg_workflows_find(scheduler, want->name, version, 0) != NULL;
-            want->outcome = is_cached ? MG_FETCH_FOUND : MG_FETCH_UNREADABLE;
+            want->outcome = definition_take(scheduler, want->name, version, definition);
         }
         want->version = version;
     }

@@ -20,7 +20,12 @@ struct mg_newest {
     int64_t version, read_at_boot_ms;
 };
 
-enum mg_fetch_outcome { MG_FETCH_FOUND, MG_FETCH_UNKNOWN, MG_FETCH_UNREADABLE };
+enum mg_fetch_outcome {
+    MG_FETCH_FOUND,
+    MG_FETCH_UNKNOWN,
+    MG_FETCH_UNREADABLE, /* a newer version stored it */
+    MG_FETCH_DAMAGED,    /* it is no JSON, or the definition of another workflow or version */
+};
 
 /* A workflow that a batch needs and the cache lacks. */
 struct mg_want {

@@ -55,12 +55,32 @@ static void step_of_another_place(struct mg_order_record *record)
     record->services[40] = record->services[0];
 }
 
+/* Of a workflow that is not in the cache. */
+static void definition_is(struct mg_order_record *record, const char *definition)
+{
+    (void)snprintf(record->workflow, sizeof(record->workflow), "other");
+    fake_store.workflow = "other";
+    fake_store.definition = definition;
+}
+
+static void definition_cut(struct mg_order_record *record)
+{
+    definition_is(record, "{broken");
+}
+
+static void definition_of_another_workflow(struct mg_order_record *record)
+{
+    definition_is(record, STAGE_DEFINITION);
+}
+
 static const struct {
     void (*damage)(struct mg_order_record *record);
     const char *reason;
 } DAMAGES[] = {
     {version_of_no_workflow, "the database has no version 77 of workflow two"},
     {workflow_of_no_row, "the database has no version 1 of workflow gone"},
+    {definition_cut, "the database has no sound version 1 of workflow other"},
+    {definition_of_another_workflow, "the database has no sound version 1 of workflow other"},
     {payload_cut, "its payload is no JSON"},
     {result_cut, "the result of step \\\"reserve\\\" is no JSON"},
     {undo_result_cut, "the result of step \\\"reserve\\\" is no JSON"},
