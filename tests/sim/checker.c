@@ -86,11 +86,6 @@ static bool is_unpublishable(enum mg_cause_kind kind)
     return kind == MG_CAUSE_UNPUBLISHABLE;
 }
 
-static bool is_reply(enum mg_cause_kind kind)
-{
-    return kind == MG_CAUSE_REPLY;
-}
-
 static void versions_check(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct mg_order_record *record = write->record;
@@ -114,12 +109,28 @@ static void versions_check(const struct mg_order_record *before, const struct mg
     }
 }
 
+static bool is_reply(enum mg_cause_kind kind)
+{
+    return kind == MG_CAUSE_REPLY;
+}
+
+/* A late answer settles a step that waits for a person, as that person would. */
+static bool is_settled_late(const struct mg_order_record *before, const struct mg_order_write *write)
+{
+    bool is_any = false;
+    for (int i = 0; i < before->order.step_count; i++) {
+        const struct mg_step *was = &before->order.steps[i], *is = &write->record->order.steps[i];
+        is_any = is_any || (was->state == MG_STEP_UNKNOWN && is->state != MG_STEP_UNKNOWN);
+    }
+    return before->order.state == MG_ORDER_ERROR && is_any && has_cause(write, is_reply);
+}
+
 static void ends_check(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct sim_submitted *order = sim_submitted_find(mg_slice_of(before->order_id));
     enum mg_order_state was = before->order.state, is = write->record->order.state;
     if (mg_order_state_is_terminal(was) && was != is && !has_cause(write, is_operators) &&
-        !order->is_tail_lost) {
+        !order->is_tail_lost && !is_settled_late(before, write)) {
         sim_violated("final_once", "order %s was %s and becomes %s without an operator", before->order_id,
                      mg_order_state_name(was), mg_order_state_name(is));
     }
