@@ -162,6 +162,10 @@ static bool reply_take(struct mg_peer *peer, const struct mg_delivery *delivery)
     struct mg_reply reply;
     struct mg_err err;
     struct mg_slice body = mg_arena_copy(peer->arena, delivery->body);
+    if (delivery->is_oversized) {
+        fault(peer, "a reply is larger than 1 MiB; it may have 64 KiB of result");
+        return true;
+    }
     if (mg_reply_parse(body, &MG_JSON_LIMITS_DATA, &reply, &err) != MG_OK) {
         fault(peer, "a reply cannot be read: %s", err.text);
         return true;

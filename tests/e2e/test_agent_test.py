@@ -120,11 +120,15 @@ def an_agent_that_ends_at_a_rule_breaks_no_later_one(s):
 
 @scenario(services=(), schedulers=0, supervisors=0, agents=0)
 def an_agent_that_floods_its_replies_is_found_and_the_next_one_is_tested(s):
-    """Would catch: a flood that ends the test without a verdict, and whose rest is taken for replies to real orders by every later test."""
-    flood = Wrong(s, "floods")
+    """Would catch: a flood that ends the test without a verdict, and its rest, taken for replies to real orders by every
+    later test; a reply that is too large, reported as an empty one."""
+    flood, large = Wrong(s, "floods"), Wrong(s, "large")
+    swollen = large.begin(s)
     code, found = end(flood.begin(s))
     assert code == 1 and "replies" in of(found, "broken") and "answered" in found["replies"]["why"], found
     flood.agent.terminate()
+    assert "a reply is larger than 1 MiB" in end(swollen)[1]["replies"]["why"]
+    large.agent.terminate()
     s.wait(lambda: flood.client.consumers("agent.parcels.requests") == 0, "it has ended", DEADLINE_S)
     for key in ("agent-test-0123456789abcdef.7", "agent-test-0123456789abcdef.8"):  # of a test that was killed
         flood.client.publish(json.dumps({"v": 1, "order_id": key, "step": "test", "attempt": 1, "kind": "do", "outcome": "done", "executed": "yes"}),

@@ -116,4 +116,11 @@ if RULE == "floods":
             publish(*words, **properties)
 
     agent._link.publish = flood  # type: ignore[assignment]
+if RULE == "large":
+    publish = agent._link.publish
+
+    def swell(exchange: str, routing_key: str, body: Any, *words: Any, **properties: Any) -> None:
+        publish(exchange, routing_key, "[" * 2_000_000 if properties["type"] == "reply" else body, *words, **properties)
+
+    agent._link.publish = swell  # type: ignore[assignment]
 agent.run()
