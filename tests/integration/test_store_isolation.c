@@ -312,6 +312,134 @@ START_TEST(an_order_with_a_lost_row_stands_alone)
 }
 END_TEST
 
+/* ---- each column ---- */
+
+/* The columns of an order that take a value which no version writes, and are read with it. All others are
+ * refused by the database (a CHECK, NOT NULL) or at reading. The reason each is listed for: */
+#define OF_PEOPLE   "for people and their reports only"
+#define OF_WORKFLOW "compared with its workflow, or as JSON: unit.scheduler_damage"
+static const struct {
+    const char *column, *reason;
+} TAKEN[] = {
+    {"order_event.at", OF_PEOPLE},
+    {"order_event.by_whom", OF_PEOPLE},
+    {"order_event.reason", OF_PEOPLE},
+    {"order_event.step", OF_PEOPLE},
+    {"order_event.given_up_at", OF_PEOPLE},
+    {"order_event.owed_asked_at", "its statuses are asked for later, or at once"},
+    {"order_event.owed_to", "likewise"},
+    {"order_event.cause", "one of another cause: law 5, attempt fence, decides"},
+    {"order_process.complete_within_ms", "a long time is a sound one"},
+    {"order_process.correlation_id", "the client's own text"},
+    {"order_process.failure", OF_WORKFLOW},
+    {"order_process.locked_by", OF_PEOPLE},
+    {"order_process.reply_to", "statuses are owed to a queue that is not there, with an alert"},
+    {"order_process.seq", "the next write is refused"},
+    {"order_process.version", "the next write is refused"},
+    {"order_process.traceparent", OF_PEOPLE},
+    {"order_process.updated_at", OF_PEOPLE},
+    {"order_process.workflow", OF_WORKFLOW},
+    {"order_process.workflow_version", OF_WORKFLOW},
+    {"order_step.cause", "it finds the message behind a refused request; without it the order goes on"},
+    {"order_step.error_body", OF_PEOPLE},
+    {"order_step.error_code", OF_PEOPLE},
+    {"order_step.error_message", OF_PEOPLE},
+    {"order_step.error_text", OF_PEOPLE},
+    {"order_step.unreadable", OF_PEOPLE},
+    {"order_step.parked_high", "the next sweep marks the step anew"},
+    {"order_step.parked_until", "likewise"},
+    {"order_step.poll_failure_count", "it opens an alert only"},
+    {"order_step.result", OF_WORKFLOW},
+    {"order_step.service", OF_WORKFLOW},
+    {"order_step.undo_result", OF_WORKFLOW},
+    {"orders.client", "any text is a client's name"},
+    {"orders.payload", OF_WORKFLOW},
+    {"orders.received_at", OF_PEOPLE},
+    {"orders.workflow", OF_PEOPLE},
+    {"orders.workflow_version", OF_PEOPLE},
+};
+
+static bool is_listed(const char *column)
+{
+    for (size_t i = 0; i < sizeof(TAKEN) / sizeof(TAKEN[0]); i++) {
+        if (strcmp(TAKEN[i].column, column) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A value of the column's type that no version writes. */
+static const char *broken_value(const char *type)
+{
+    static const char *const VALUES[][2] = {
+        {"text", "'{broken'"},     {"bigint", "9223372036854775807"},
+        {"integer", "2147483647"}, {"timestamp with time zone", "'infinity'"},
+        {"json", "'{}'"},          {"bytea", "'\\x00'"}};
+    for (size_t i = 0; i < sizeof(VALUES) / sizeof(VALUES[0]); i++) {
+        if (strcmp(VALUES[i][0], type) == 0) {
+            return VALUES[i][1];
+        }
+    }
+    return "NULL";
+}
+
+static void order_copy(const char *order_id)
+{
+    static const char *const TABLES[] = {"order_process", "orders", "order_step", "order_event"};
+    for (size_t i = 0; i < sizeof(TABLES) / sizeof(TABLES[0]); i++) {
+        char sql[512];
+        snprintf(sql, sizeof(sql),
+                 "INSERT INTO %s SELECT (jsonb_populate_record(t, jsonb_build_object('order_id', '%s'))).*"
+                 " FROM %s t WHERE order_id = 'o-5'",
+                 TABLES[i], order_id, TABLES[i]);
+        rig_admin(&rig, sql);
+    }
+}
+
+/* False: the database or the reading refuses an order with this value in this column. */
+static bool is_taken(const char *order_id, const char *table, const char *column, const char *value)
+{
+    char sql[512];
+    order_copy(order_id);
+    snprintf(sql, sizeof(sql), "UPDATE %s SET %s = %s WHERE order_id = '%s'", table, column, value, order_id);
+    PGresult *result = PQexec(rig.admin, sql);
+    bool is_stored = PQresultStatus(result) == PGRES_COMMAND_OK;
+    PQclear(result);
+    struct mg_load load = {.order_id = order_id, .cause = mg_slice_of("m"), .wants_sent_status = true};
+    rig_load(&rig, &load, 1);
+    ck_assert_msg(rig.err.class == MG_OK, "%s.%s = %s: %s", table, column, value, rig.err.text);
+    const struct mg_loaded *loaded = &rig.loaded->orders[0];
+    return is_stored && loaded->refused == NULL && !loaded->is_unreadable;
+}
+
+/* Would catch: a new column that decides, takes any value, and that nobody has thought of. */
+START_TEST(each_column_that_takes_a_damaged_value_is_listed)
+{
+    orders_write(0);
+    orders_write(1);
+    rig_admin(&rig, "UPDATE order_event SET transitions = '[{\"step\":\"reserve\"}]' WHERE version = 1");
+    PGresult *columns =
+        PQexec(rig.admin, "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE"
+                          " table_schema = current_schema() AND column_name <> 'order_id' AND table_name IN"
+                          " ('order_process', 'orders', 'order_step', 'order_event') ORDER BY 1, 2");
+    int missing = 0;
+    for (int i = 0; i < PQntuples(columns); i++) {
+        char order_id[32], name[128];
+        const char *table = PQgetvalue(columns, i, 0), *column = PQgetvalue(columns, i, 1);
+        const char *value = broken_value(PQgetvalue(columns, i, 2));
+        snprintf(order_id, sizeof(order_id), "c-%d", i);
+        snprintf(name, sizeof(name), "%s.%s", table, column);
+        if (is_taken(order_id, table, column, value) && !is_listed(name)) {
+            fprintf(stderr, "%s takes %s\n", name, value);
+            missing++;
+        }
+    }
+    PQclear(columns);
+    ck_assert_int_eq(missing, 0);
+}
+END_TEST
+
 /* Would catch: orders that are judged because nothing can be read. */
 START_TEST(no_order_is_judged_while_nothing_can_be_read)
 {
@@ -345,6 +473,11 @@ int main(void)
     tcase_add_test(test, an_order_with_broken_statuses_stands_alone);
     tcase_add_loop_test(test, an_order_with_a_lost_row_stands_alone, 0, LOSS_COUNT);
     tcase_add_test(test, no_order_is_judged_while_nothing_can_be_read);
+    suite_add_tcase(suite, test);
+    test = tcase_create("columns");
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 60);
+    tcase_add_test(test, each_column_that_takes_a_damaged_value_is_listed);
     suite_add_tcase(suite, test);
     return store_main(suite, "store_isolation");
 }

@@ -26,6 +26,7 @@
 /* From the first refusal on: the callers of all other orders wait for so long because of a few. */
 #define SEARCH_MAX_MS 5000
 #define PAYLOAD_LOST  "could not read the order: table orders has no row with its payload and revision"
+#define EVENT_DAMAGED "damaged: the number of an event is beyond its range"
 /* SQLSTATE of lock_timeout: reading waits for locks of whole tables only. */
 #define LOCK_NOT_AVAILABLE "55P03"
 
@@ -145,6 +146,8 @@ static enum mg_class take_events(struct load_job *job, const struct mg_rows *row
         enum mg_class class = mg_store_take_event(job->arena, rows, row, event, err);
         if (class == MG_STALE) {
             *loaded = (struct mg_loaded){.is_unreadable = true};
+        } else if (class == MG_PERMANENT) {
+            *loaded = (struct mg_loaded){.refused = EVENT_DAMAGED, .refusal = MG_REFUSAL_LASTING};
         } else if (class != MG_OK) {
             return class;
         }

@@ -65,8 +65,11 @@ static bool take(struct mg_arena *arena, const struct mg_rows *rows, int row, in
     parse(mg_rows_value((rows), (row), (column)).data, mg_rows_value((rows), (row), (column)).len, (ret))
 
 /* By conversion: a value to its member. `is_known` ends with an unknown word, `is_whole` with the arena's
- * memory. */
-#define FILL_INT(column, member, with)  member = (__typeof__(member))mg_rows_int(rows, row, column);
+ * memory, `fits` with a number that the member cannot hold: cut, an attempt would pass the fence of another.
+ */
+#define FILL_INT(column, member, with)                                                                       \
+    member = (__typeof__(member))mg_rows_int(rows, row, column);                                             \
+    fits = (int64_t)(member) == mg_rows_int(rows, row, column) && fits;
 #define FILL_TIME(column, member, with) member = mg_rows_int(rows, row, column);
 #define FILL_BOOL(column, member, with) member = mg_rows_bool(rows, row, column);
 #define FILL_WORD(column, member, with)                                                                      \
@@ -87,9 +90,12 @@ static bool take(struct mg_arena *arena, const struct mg_rows *rows, int row, in
 #define FILL_E(name, type, written, loaded, listed, conversion, member, with)                                \
     FILL_##conversion(E_##name, member, with)
 
-static enum mg_class judge(const struct mg_order_record *record, bool is_known, bool is_whole,
+static enum mg_class judge(const struct mg_order_record *record, bool is_known, bool is_whole, bool fits,
                            struct mg_err *err)
 {
+    if (!fits) {
+        return mg_err_set(err, MG_PERMANENT, "damaged: one of its numbers is beyond its range");
+    }
     if (!is_known) {
         return mg_err_set(err, MG_STALE, "could not read order \"%s\": a newer version wrote it",
                           record->order_id);
@@ -105,9 +111,9 @@ static enum mg_class fill_order(struct mg_arena *arena, const struct mg_rows *ro
                                 struct mg_order_record *record, struct mg_err *err)
 {
     struct mg_order *order = &record->order;
-    bool is_known = true, is_whole = true;
+    bool is_known = true, is_whole = true, fits = true;
     MG_ORDER_COLUMNS(MG_LOADED, FILL_P);
-    return judge(record, is_known, is_whole, err);
+    return judge(record, is_known, is_whole, fits, err);
 }
 
 static enum mg_class fill_step(struct mg_arena *arena, const struct mg_rows *rows, int row,
@@ -124,16 +130,19 @@ static enum mg_class fill_step(struct mg_arena *arena, const struct mg_rows *row
     if (index >= record->order.step_count) {
         record->order.step_count = (int)index + 1;
     }
-    bool is_known = true, is_whole = true;
+    bool is_known = true, is_whole = true, fits = true;
     MG_STEP_COLUMNS(MG_LOADED, FILL_S);
-    return judge(record, is_known, is_whole, err);
+    return judge(record, is_known, is_whole, fits, err);
 }
 
 enum mg_class mg_store_take_event(struct mg_arena *arena, const struct mg_rows *rows, int row,
                                   struct mg_event_record *event, struct mg_err *err)
 {
-    bool is_known = true, is_whole = true;
+    bool is_known = true, is_whole = true, fits = true;
     MG_EVENT_COLUMNS(MG_LOADED, FILL_E);
+    if (!fits) {
+        return mg_err_set(err, MG_PERMANENT, "damaged: the number of an event is beyond its range");
+    }
     if (!is_known) {
         return mg_err_set(err, MG_STALE, "could not read an event: a newer version wrote it");
     }
