@@ -24,11 +24,11 @@ enum {
 enum { E_KEY, MG_EVENT_COLUMNS(MG_LOADED, INDEX_E) }; /* of MG_SQL_EVENT_COLUMNS, behind the key */
 
 /* A step that one of the newest events has changed, and that has no row. Without it the step would be sent
- * again, or never be undone. */
+ * again, or never be undone. The bound is that of the statuses (MG_SENT_EVENTS_MAX). */
 #define LOST_STEP                                                                                            \
-    "(SELECT min(t->>'step') FROM order_event e CROSS JOIN json_array_elements(e.transitions) t"             \
-    "  WHERE e.order_id = p.order_id AND e.version > p.version - 256 AND t->>'step' IS NOT NULL"             \
-    "  AND NOT EXISTS (SELECT FROM order_step x WHERE x.order_id = p.order_id AND x.step = t->>'step'))"
+    "(SELECT min(t.step) FROM order_event e CROSS JOIN json_to_recordset(e.transitions) AS t(step text)"     \
+    "  WHERE e.order_id = p.order_id AND e.version > p.version - 256 AND t.step IS NOT NULL"                 \
+    "  AND NOT EXISTS (SELECT FROM order_step x WHERE x.order_id = p.order_id AND x.step = t.step))"
 
 /* Only the first row of an order has the payload, which may be large and would be repeated for each step. */
 /* clang-format off */
