@@ -33,8 +33,8 @@ static void step_revive(struct mg_decider *decider, int index)
     enum mg_step_state from = step->state;
     (void)mg_decider_step(decider, index, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR, 0);
     step_forget_failures(step);
-    bool was_undoing =
-        from == MG_STEP_UNDO_FAILED; /* its undo may have happened, or it was answered as done */
+    /* Its undo may have happened, or it was answered as done. */
+    bool was_undoing = from == MG_STEP_UNDO_FAILED;
     bool is_polled_on =
         from == MG_STEP_UNDO_WAITING /* its undo, too */ ||
         (step->is_maybe && step->state == MG_STEP_PENDING && !mg_doubt_is_repeated(decider, index));

@@ -74,8 +74,8 @@ void mg_plan_dispatch(struct mg_decider *decider, int index, enum mg_kind kind)
     }
     step->attempt++;
     step->kind = kind;
-    if (kind ==
-        MG_KIND_UNDO) { /* an acceptance from here on is that of the undo; until then, the do's time counts */
+    /* An acceptance from here on is that of the undo. Until there is one, the time of the do's work stays. */
+    if (kind == MG_KIND_UNDO) {
         step->finish_by_ms = mg_step_asks_undone(step) ? 0 : step->finish_by_ms;
         step->is_undo_dispatched = true;
         step->is_accepted = false;

@@ -136,7 +136,7 @@ class Client:
             status = self._await(functools.partial(order.after, seq), timeout, f"no further status of order {order.order_id}")
             seq = status["seq"]
             yield status
-            if status["status"] in FINAL or (status["status"] == "error" and order.last()["seq"] <= seq):
+            if status["status"] in ENDS and (status["status"] != "error" or order.last()["seq"] <= seq):
                 return
 
     def wait(self, order_id: str, timeout: float) -> dict[str, Any]:
