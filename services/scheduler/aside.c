@@ -100,13 +100,20 @@ static int crowd_count(const struct mg_aside_order *order)
     return count;
 }
 
-int64_t mg_aside_crowd_ms(const struct mg_scheduler *scheduler, const struct mg_aside_order **ret_oldest,
-                          int *ret_count)
+const struct mg_aside_order *mg_aside_crowd(const struct mg_scheduler *scheduler, int *ret_count)
 {
-    const struct mg_aside_order *order = TAILQ_FIRST(&scheduler->aside.orders); /* the oldest */
-    *ret_oldest = order;
-    *ret_count = order != NULL && is_waiting(order) ? crowd_count(order) : 0;
-    return *ret_count >= MG_ASIDE_CROWD ? mg_clock_boot_ms() - order->since_boot_ms : 0;
+    const struct mg_aside_order *order;
+    if (scheduler->aside.order_count < MG_ASIDE_CROWD) {
+        return NULL;
+    }
+    TAILQ_FOREACH(order, &scheduler->aside.orders, entry) /* the oldest first */
+    {
+        *ret_count = is_waiting(order) ? crowd_count(order) : 0;
+        if (*ret_count >= MG_ASIDE_CROWD) {
+            return order;
+        }
+    }
+    return NULL;
 }
 
 /* ---- the works ---- */

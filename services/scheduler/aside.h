@@ -58,9 +58,9 @@ void mg_aside_give_back(struct mg_scheduler *scheduler); /* requeues all; tries 
 /* Those that have waited for a while, for the heartbeat (process_state.orders_aside); valid until the next
  * call. */
 struct mg_slice mg_aside_account(struct mg_scheduler *scheduler);
-/* How long the oldest order has waited, if a crowd waits with it for the same fault; 0: none does. */
-int64_t mg_aside_crowd_ms(const struct mg_scheduler *scheduler, const struct mg_aside_order **ret_oldest,
-                          int *ret_count);
+/* The oldest order with which a crowd waits for the same fault, and the size of that crowd; NULL: none does.
+ */
+const struct mg_aside_order *mg_aside_crowd(const struct mg_scheduler *scheduler, int *ret_count);
 void mg_aside_finish(struct mg_scheduler *scheduler); /* the works are freed elsewhere */
 
 #endif

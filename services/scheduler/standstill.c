@@ -49,14 +49,23 @@ static const char *order_named(const struct mg_scheduler *scheduler)
                : "";
 }
 
-/* Of all work, or of a crowd of orders that the store refuses alike. 0: it moves. */
-static int64_t stands_for_ms(const struct mg_scheduler *scheduler)
+/* A standstill of all work, or else of a crowd of orders that the store refuses alike. */
+struct standing {
+    int64_t for_ms;                     /* 0: it moves */
+    const struct mg_aside_order *crowd; /* its oldest; NULL: all work */
+    int count;                          /* of the crowd */
+};
+
+static struct standing standing_of(const struct mg_scheduler *scheduler)
 {
-    const struct mg_aside_order *oldest;
-    int count;
-    int64_t crowd_ms = mg_aside_crowd_ms(scheduler, &oldest, &count);
-    int64_t stands_ms = mg_progress_stands_ms(&scheduler->standstill.progress, mg_clock_boot_ms());
-    return stands_ms == 0 && crowd_ms >= MG_STANDSTILL_AFTER_MS ? crowd_ms : stands_ms;
+    int64_t now_ms = mg_clock_boot_ms();
+    struct standing standing = {.for_ms = mg_progress_stands_ms(&scheduler->standstill.progress, now_ms)};
+    if (standing.for_ms == 0) {
+        standing.crowd = mg_aside_crowd(scheduler, &standing.count);
+        int64_t crowd_ms = standing.crowd != NULL ? now_ms - standing.crowd->since_boot_ms : 0;
+        standing.for_ms = crowd_ms >= MG_STANDSTILL_AFTER_MS ? crowd_ms : 0;
+    }
+    return standing;
 }
 
 void mg_standstill_look(struct mg_scheduler *scheduler)
@@ -66,7 +75,7 @@ void mg_standstill_look(struct mg_scheduler *scheduler)
     int64_t now_ms = mg_clock_boot_ms();
     char reason[512];
     mg_progress_look(&standstill->progress, standstill->ended, may_move && has_work(scheduler), now_ms);
-    mg_metric_set(standstill->seconds, (double)stands_for_ms(scheduler) / 1000);
+    mg_metric_set(standstill->seconds, (double)standing_of(scheduler).for_ms / 1000);
     bool stands = mg_standstill_is(scheduler, reason, sizeof(reason));
     if (stands != standstill->is_logged) {
         mg_log(MG_LOG_WARN, stands ? "work stands still" : "work moves again",
@@ -89,26 +98,17 @@ static void why_write(const struct mg_scheduler *scheduler, char *ret_why, size_
     }
 }
 
-/* The oldest of a crowd, unless all work stands. */
-static const struct mg_aside_order *crowd_oldest(const struct mg_scheduler *scheduler, int *ret_count)
-{
-    const struct mg_aside_order *oldest;
-    bool is_all = mg_progress_stands_ms(&scheduler->standstill.progress, mg_clock_boot_ms()) > 0;
-    return mg_aside_crowd_ms(scheduler, &oldest, ret_count) > 0 && !is_all ? oldest : NULL;
-}
-
 bool mg_standstill_is(const struct mg_scheduler *scheduler, char *ret_reason, size_t size)
 {
-    int64_t stands_ms = stands_for_ms(scheduler);
-    if (stands_ms == 0) {
+    const struct standing standing = standing_of(scheduler);
+    if (standing.for_ms == 0) {
         return false;
     }
-    int count;
-    const struct mg_aside_order *oldest = crowd_oldest(scheduler, &count);
-    if (oldest != NULL) {
+    if (standing.crowd != NULL) {
         (void)snprintf(ret_reason, size,
-                       "the database refuses %d orders alike for %lld s, the oldest is %s: %s", count,
-                       (long long)(stands_ms / 1000), oldest->order_id, oldest->text);
+                       "the database refuses %d orders alike for %lld s, the oldest is %s: %s",
+                       standing.count, (long long)(standing.for_ms / 1000), standing.crowd->order_id,
+                       standing.crowd->text);
         return true;
     }
     char last[MG_BEAT_REASON_SIZE];
@@ -117,7 +117,7 @@ bool mg_standstill_is(const struct mg_scheduler *scheduler, char *ret_reason, si
     const char *why = standby[0] != '\0' ? standby : last;
     const char *order_id = order_named(scheduler);
     (void)snprintf(ret_reason, size, "no work has ended for %lld s, and %d messages wait%s%s%s%s",
-                   (long long)(stands_ms / 1000), scheduler->works.count,
+                   (long long)(standing.for_ms / 1000), scheduler->works.count,
                    order_id[0] != '\0' ? ", of order " : "", order_id, why[0] != '\0' ? ": " : "", why);
     return true;
 }
@@ -145,16 +145,16 @@ static void held_write(const struct mg_scheduler *scheduler, char *ret_why, size
 void mg_standstill_account(void *arg, struct mg_beat *ret_beat)
 {
     struct mg_scheduler *scheduler = arg;
-    int count;
-    const struct mg_aside_order *oldest = crowd_oldest(scheduler, &count);
+    const struct standing standing = standing_of(scheduler);
     ret_beat->orders_aside = mg_aside_account(scheduler);
     ret_beat->in_hand = scheduler->works.count;
-    ret_beat->stands_ms = stands_for_ms(scheduler);
-    if (ret_beat->stands_ms > 0 && oldest != NULL) {
-        (void)snprintf(ret_beat->oldest_order, sizeof(ret_beat->oldest_order), "%s", oldest->order_id);
-        (void)snprintf(ret_beat->reason, sizeof(ret_beat->reason), "%d orders alike: %.200s", count,
-                       oldest->text);
-    } else if (ret_beat->stands_ms > 0) {
+    ret_beat->stands_ms = standing.for_ms;
+    if (standing.for_ms > 0 && standing.crowd != NULL) {
+        (void)snprintf(ret_beat->oldest_order, sizeof(ret_beat->oldest_order), "%s",
+                       standing.crowd->order_id);
+        (void)snprintf(ret_beat->reason, sizeof(ret_beat->reason), "%d orders alike: %.200s", standing.count,
+                       standing.crowd->text);
+    } else if (standing.for_ms > 0) {
         (void)snprintf(ret_beat->oldest_order, sizeof(ret_beat->oldest_order), "%s", order_named(scheduler));
         why_write(scheduler, ret_beat->reason, sizeof(ret_beat->reason));
     } else {

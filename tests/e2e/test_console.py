@@ -100,6 +100,17 @@ def pay(s, on_failure="error"):
     s.load_workflow("pay", [step("charge", "payment", retry={"attempts": 1, "backoff": "50ms"})], on_failure=on_failure)
 
 
+def failed_order(s):
+    """An order in error, and the console as an operator sees it."""
+    pay(s)
+    s.remote("payment").switch("decline")
+    order = s.client.submit("pay", {"amount": 14.00})
+    s.client.wait_status(order, "error")
+    console = Console(s)
+    console.login("operator")
+    return order, console
+
+
 def kept(s):
     """All rows that a change would change."""
     return s.rows("""SELECT (SELECT json_agg(p ORDER BY order_id) FROM order_process p)::text, (SELECT json_agg(a ORDER BY alert_id)
@@ -248,12 +259,7 @@ def the_console_lets_only_its_own_page_and_who_may_act(s):
 def a_failed_order_is_resumed_in_the_console(s):
     """Would catch: a resume that does not reach the schedulers; a second click that makes a second change; a change without its
     author and reason on record; a page that gets no event about it."""
-    pay(s)
-    s.remote("payment").switch("decline")
-    order = s.client.submit("pay", {"amount": 14.00})
-    s.client.wait_status(order, "error")
-    console = Console(s)
-    console.login("operator")
+    order, console = failed_order(s)
     failed = console.get("orders?state=error")["failures"]
     assert [row["order_id"] for row in failed] == [order.order_id], failed
     shown = console.get(f"orders/{order.order_id}")

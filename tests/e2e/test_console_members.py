@@ -6,7 +6,7 @@ import re
 import uuid
 
 from harness import scenario
-from test_console import Console, TOKENS, kept, pay
+from test_console import TOKENS, failed_order, kept
 
 MEMBERS = pathlib.Path(__file__).resolve().parents[2] / "services" / "console" / "members.def"
 WRONG = {"null": None, "true": True, "half": 0.5, "-1": -1, "a list": ["1h"], "an object": {"a": "1h"}}
@@ -33,12 +33,7 @@ def addresses(noun, verb, ids):
 def each_member_of_each_body_of_the_console_has_its_type(s):
     """Would catch: a member of a wrong type that counts as absent: a pause without an end, a bulk action without one of its filters;
     a misspelled one that is passed over; a refusal that does not name the member; a member that nobody listed."""
-    pay(s)
-    s.remote("payment").switch("decline")
-    order = s.client.submit("pay", {"n": 1})
-    s.client.wait_status(order, "error")
-    console = Console(s)
-    console.login("operator")
+    order, console = failed_order(s)
     alert = s.wait(lambda: console.get("alerts")["alerts"], "the alert is open")[0]
     ids = {"orders": order.order_id, "services": "payment", "bulk": str(uuid.uuid4()), "alerts": alert["alert_id"]}
     good = {"token": TOKENS["operator"][1], "reason": "the test wants it", "version": int(s.process(order)["version"]), "command_id": str(uuid.uuid4()), "for": "10m",

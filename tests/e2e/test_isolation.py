@@ -42,6 +42,15 @@ def go_on(s):
         agent.resume()
 
 
+def others_end_at_another_scheduler(s):
+    """It has no order in its cache; those in the middle go on."""
+    s.cluster.schedulers[0].terminate()
+    s.cluster.schedulers[0].start()
+    go_on(s)
+    for other in [s.client.submit("three") for _ in range(20)]:
+        s.client.wait_status(other, "processed")
+
+
 def metric(s, name):
     page = s.cluster.schedulers[0].page()
     return sum(float(line.split()[-1]) for line in page.splitlines() if line.startswith(name))
@@ -90,12 +99,7 @@ def an_order_with_a_damaged_row_is_set_aside_and_the_others_end(s):
     order, = in_the_middle(s, payload={"text": letters})
     whole = s.rows("SELECT payload::text AS text FROM orders WHERE order_id = %s", order.order_id)[0]["text"]
     damage(s)
-    s.cluster.schedulers[0].terminate()  # another has nothing of it in its cache
-    s.cluster.schedulers[0].start()
-    go_on(s)
-    others = [s.client.submit("three") for _ in range(20)]
-    for other in others:
-        s.client.wait_status(other, "processed")
+    others_end_at_another_scheduler(s)
     alert = s.wait(lambda: s.alerts("set_aside"), "the order is set aside", 30)[0]
     assert alert["subject"] == order.order_id and "XX001" in alert["text"], alert
     s.wait(lambda: s.client.depth("dead.letters") == 1, "the reply is kept")
@@ -119,12 +123,7 @@ def an_order_without_its_payload_is_set_aside_and_nothing_is_undone(s):
     s.rows("CREATE TABLE saved AS SELECT * FROM orders WHERE order_id = %s; SELECT 1", lost.order_id)
     s.rows("DELETE FROM orders WHERE order_id = %s RETURNING 1", lost.order_id)
     s.rows("UPDATE orders SET revision = 7 WHERE order_id = %s RETURNING 1", moved.order_id)
-    s.cluster.schedulers[0].terminate()  # another has nothing of them in its cache
-    s.cluster.schedulers[0].start()
-    go_on(s)
-    others = [s.client.submit("three") for _ in range(20)]
-    for other in others:
-        s.client.wait_status(other, "processed")
+    others_end_at_another_scheduler(s)
     s.wait(lambda: len(s.alerts("set_aside")) == 2, "both are set aside", 30)
     for alert in s.alerts("set_aside"):
         assert "table orders has no row with its payload and revision" in alert["text"], alert
