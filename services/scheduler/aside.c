@@ -88,14 +88,16 @@ static bool is_waiting(const struct mg_aside_order *order)
     return order->tries > 0 && (order->works.first != NULL || order->is_trying);
 }
 
-/* The orders that wait for the same fault, this one included. */
+/* The orders that wait for the same fault, this one included. A fault that is proved in an order's own rows
+ * makes no crowd, however many have lost the same. */
 static int crowd_count(const struct mg_aside_order *order)
 {
     const struct mg_aside_order *other;
     int count = 0;
     TAILQ_FOREACH(other, &order->scheduler->aside.orders, entry)
     {
-        count += is_waiting(other) && strcmp(other->text, order->text) == 0 ? 1 : 0;
+        bool may_be_of_all = is_waiting(other) && other->refusal != MG_REFUSAL_DAMAGED;
+        count += may_be_of_all && strcmp(other->text, order->text) == 0 ? 1 : 0;
     }
     return count;
 }
@@ -411,6 +413,9 @@ static bool is_of_all(const struct mg_aside_order *order)
     const struct mg_asides *aside = &order->scheduler->aside;
     const struct mg_aside_order *other;
     int others = 0;
+    if (order->refusal == MG_REFUSAL_DAMAGED) {
+        return false;
+    }
     TAILQ_FOREACH(other, &aside->orders, entry)
     {
         others += other != order && other->tries > 0 ? 1 : 0;

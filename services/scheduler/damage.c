@@ -67,9 +67,10 @@ static const char *misfit_of(struct mg_batch *batch, const struct mg_order_recor
 }
 
 const char *mg_damage_of(struct mg_batch *batch, const struct mg_order_record *record,
-                         const struct mg_workflow *workflow)
+                         const struct mg_workflow *workflow, enum mg_refusal *ret_refusal)
 {
     const char *reason = misfit_of(batch, record, workflow);
+    *ret_refusal = reason != NULL ? MG_REFUSAL_LASTING : MG_REFUSAL_DAMAGED;
     return reason != NULL ? reason : broken_text_of(batch, record);
 }
 

@@ -9,9 +9,10 @@
 #include "item.h"
 
 /* Looks at an order as it was read, before it is bound to its workflow. NULL: it is sound. Else the reason,
- * of at most MG_REFUSAL_TEXT_SIZE bytes, in the batch's arena. */
+ * of at most MG_REFUSAL_TEXT_SIZE bytes, in the batch's arena, and its kind: an order that does not fit may
+ * be one of many that a changed workflow has left. */
 const char *mg_damage_of(struct mg_batch *batch, const struct mg_order_record *record,
-                         const struct mg_workflow *workflow);
+                         const struct mg_workflow *workflow, enum mg_refusal *ret_refusal);
 /* The reason against an order of a workflow version that the database does not have; `is_there`: it has only
  * a damaged one. */
 const char *mg_damage_no_workflow(struct mg_batch *batch, const struct mg_order_record *record,

@@ -165,14 +165,14 @@ static void fold_resolve(struct mg_batch *batch, struct mg_item *item, bool may_
     struct mg_order_record *record = fold->record;
     fold->workflow = item_find(batch, item, may_fetch);
     if (fold->workflow != NULL) {
-        fold->refused = mg_damage_of(batch, record, fold->workflow->workflow);
+        fold->refused = mg_damage_of(batch, record, fold->workflow->workflow, &fold->refusal);
     } else if (!may_fetch && item->want != NULL &&
                (item->want->outcome == MG_FETCH_UNKNOWN || item->want->outcome == MG_FETCH_DAMAGED)) {
         bool is_there = item->want->outcome == MG_FETCH_DAMAGED;
         fold->refused = mg_damage_no_workflow(batch, record, is_there);
+        fold->refusal = MG_REFUSAL_LASTING;
     }
     if (fold->refused != NULL) {
-        fold->refusal = MG_REFUSAL_LASTING;
         fold->record = NULL;
         fold->workflow = NULL;
     } else if (fold->workflow != NULL) {

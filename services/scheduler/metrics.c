@@ -101,7 +101,7 @@ void mg_scheduler_metrics_init(struct mg_scheduler_metrics *series, struct mg_me
     series->given_up = counter(metrics, "makegood_statuses_given_up_total",
                                "events whose statuses were owed for too long, and are tried no more");
     static const char *const REFUSALS[] = {
-        [MG_REFUSAL_PASSING] = "passing", [MG_REFUSAL_LASTING] = "lasting"};
+        [MG_REFUSAL_PASSING] = "passing", [MG_REFUSAL_LASTING] = "lasting", [MG_REFUSAL_DAMAGED] = "damaged"};
     for (int i = 0; i < MG_REFUSAL_COUNT; i++) {
         char labels[32];
         snprintf(labels, sizeof(labels), "class=\"%s\"", REFUSALS[i]);

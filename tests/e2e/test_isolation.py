@@ -11,6 +11,7 @@ from harness import DEADLINE_S, scenario, step
 
 TOLD_S = 4.0  # schedulers read the list of orders that are set aside every two seconds
 OUTAGE_S = 20.0  # a real one takes longer; every bound of the scheduler for one faulty order is over by then
+CROWD = 12  # more than wait together for a fault of all
 TABLES = ("orders", "order_process", "order_step", "order_event", "order_label", "operator_alert")
 
 
@@ -135,6 +136,30 @@ def an_order_without_its_payload_is_set_aside_and_nothing_is_undone(s):
         s.cluster.tool("order", "readmit", order.order_id, "--reason", "repaired", "--by", "ann")
     s.cluster.tool("dead", "requeue", "--all", "--reason", "repaired")
     for order in (lost, moved):
+        s.wait_state(order, "processed")
+
+
+@scenario()
+def a_crowd_of_orders_without_their_payloads_is_set_aside_one_by_one(s):
+    """Would catch: orders whose own rows are lost that wait for ever as a standstill, since many have lost the same."""
+    lost = in_the_middle(s, CROWD)
+    whole = in_the_middle(s, 100)
+    ids = [order.order_id for order in lost]
+    s.rows("CREATE TABLE saved AS SELECT * FROM orders WHERE order_id = ANY (%s); SELECT 1", ids)
+    s.rows("DELETE FROM orders WHERE order_id = ANY (%s) RETURNING 1", ids)
+    others_end_at_another_scheduler(s)
+    s.wait(lambda: len(s.alerts("set_aside")) == CROWD, "each is set aside", 60)
+    assert sorted(alert["subject"] for alert in s.alerts("set_aside")) == sorted(ids)
+    assert not s.alerts("standstill") and s.cluster.schedulers[0].is_ready(), s.alerts("standstill")
+    for order in whole:
+        s.wait_state(order, "processed")
+    s.wait(lambda: s.client.depth("dead.letters") == CROWD, "the replies are kept")
+    assert {s.step_state(order, "charge") for order in lost} == {"running"}
+    s.rows("INSERT INTO orders SELECT * FROM saved; DROP TABLE saved; SELECT 1")
+    for order in lost:
+        s.cluster.tool("order", "readmit", order.order_id, "--reason", "repaired", "--by", "ann")
+    s.cluster.tool("dead", "requeue", "--all", "--reason", "repaired")
+    for order in lost:
         s.wait_state(order, "processed")
 
 

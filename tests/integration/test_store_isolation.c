@@ -220,6 +220,7 @@ static void damaged_expect(const char *code)
         if (i == BAD || i == COUNT) {
             ck_assert_ptr_nonnull(loaded->refused);
             ck_assert_ptr_null(loaded->record);
+            ck_assert_int_eq(loaded->refusal, MG_REFUSAL_DAMAGED);
             assert_has(loaded->refused, code);
         } else {
             ck_assert_ptr_null(loaded->refused);
@@ -308,6 +309,23 @@ START_TEST(an_order_with_a_lost_row_stands_alone)
         damaged_expect(LOSSES[_i].reason);
     } else {
         ck_assert_ptr_nonnull(rig_load_one(&rig, "o-5"));
+    }
+}
+END_TEST
+
+/* Would catch: orders that are set aside one by one, since somebody has emptied a table. */
+START_TEST(rows_that_most_orders_have_lost_are_no_orders_fault)
+{
+    static const char *const EMPTIED[] = {"DELETE FROM orders", "TRUNCATE order_step"};
+    struct mg_load loads[COUNT + 1];
+    orders_write(0);
+    rig_admin(&rig, "UPDATE order_event SET transitions = '[{\"step\":\"reserve\"}]'");
+    rig_admin(&rig, EMPTIED[_i]);
+    all_load(loads);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    for (int i = 0; i <= COUNT; i++) {
+        ck_assert_ptr_nonnull(rig.loaded->orders[i].refused);
+        ck_assert_int_eq(rig.loaded->orders[i].refusal, MG_REFUSAL_LASTING);
     }
 }
 END_TEST
@@ -472,6 +490,7 @@ int main(void)
     tcase_add_test(test, an_order_without_its_payload_stands_alone);
     tcase_add_test(test, an_order_with_broken_statuses_stands_alone);
     tcase_add_loop_test(test, an_order_with_a_lost_row_stands_alone, 0, LOSS_COUNT);
+    tcase_add_loop_test(test, rows_that_most_orders_have_lost_are_no_orders_fault, 0, 2);
     tcase_add_test(test, no_order_is_judged_while_nothing_can_be_read);
     suite_add_tcase(suite, test);
     test = tcase_create("columns");

@@ -9,7 +9,7 @@
  *
  * If the database refuses a round, of any SQLSTATE, the orders are halved until the refused one stands
  * alone; if the store then works for others (store/witness.c), the round is repeated without it. Otherwise
- * the whole call fails.
+ * the whole call fails. An order that was read without some of its rows is damaged if most others are whole.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -372,7 +372,8 @@ static void note_refusal(struct load_job *job, const struct mg_pg_answer *reply)
     (void)mg_store_error(reply, "read orders", &search->failure);
     (void)snprintf(search->text, sizeof(search->text), "%.*s", (int)sizeof(search->text) - 1,
                    reply->err->text);
-    search->kind = mg_store_refusal_of(reply->fault);
+    search->kind =
+        mg_store_refusal_of(reply->fault) == MG_REFUSAL_LASTING ? MG_REFUSAL_DAMAGED : MG_REFUSAL_PASSING;
 }
 
 static void on_searched(void *arg, const struct mg_pg_answer *reply)
@@ -417,6 +418,30 @@ static void search_begin(struct load_job *job)
 
 /* ---- rounds ---- */
 
+/* Without an answer all stays as it is. */
+static void on_others(void *arg, const struct mg_pg_answer *reply)
+{
+    struct load_job *job = arg;
+    bool are_others_whole = reply->err == NULL && mg_rows_bool(reply->rows[0], 0, 0);
+    for (int i = 0; are_others_whole && i < job->count; i++) {
+        struct mg_loaded *loaded = &job->answer.orders[i];
+        loaded->refusal = loaded->refused != NULL ? MG_REFUSAL_DAMAGED : loaded->refusal;
+    }
+    answer_load(job, NULL);
+}
+
+/* Judges the orders that were read without some of their rows. */
+static void judge(struct load_job *job)
+{
+    for (int i = 0; i < job->count; i++) {
+        if (job->answer.orders[i].refused != NULL) {
+            mg_store_send_one(job->base.store, &MG_STORE_ARE_OTHERS_WHOLE, NULL, on_others, job);
+            return;
+        }
+    }
+    answer_load(job, NULL);
+}
+
 static void on_loaded(void *arg, const struct mg_pg_answer *reply)
 {
     struct load_job *job = arg;
@@ -440,7 +465,7 @@ static void on_loaded(void *arg, const struct mg_pg_answer *reply)
     }
     enum sent_search next = is_torn(job) ? job->asks : lacks_sent(job);
     if (!is_torn(job) && next == job->asks) {
-        answer_load(job, NULL);
+        judge(job);
     } else if (job->rounds < ROUNDS_MAX) {
         job->asks = next;
         send_round(job);

@@ -131,6 +131,16 @@ extern const struct mg_sql MG_STORE_HASTEN;
  */
 void mg_store_witness_send(struct mg_store *store, mg_pg_fn *fn, void *arg);
 bool mg_store_witness_holds(const struct mg_pg_answer *answer);
+/* For an order that was read without some of its rows the witness is the store's other orders: true if most
+ * of a sample are whole. The answer's only value. */
+extern const struct mg_sql MG_STORE_ARE_OTHERS_WHOLE;
+
+/* A step that one of the newest events has changed, and that has no row. Without it the step would be sent
+ * again, or never be undone. The bound is that of the statuses (MG_SENT_EVENTS_MAX). */
+#define MG_SQL_LOST_STEP                                                                                     \
+    "(SELECT min(t.step) FROM order_event e CROSS JOIN json_to_recordset(e.transitions) AS t(step text)"     \
+    "  WHERE e.order_id = p.order_id AND e.version > p.version - 256 AND t.step IS NOT NULL"                 \
+    "  AND NOT EXISTS (SELECT FROM order_step x WHERE x.order_id = p.order_id AND x.step = t.step))"
 
 /* Parameters: two arrays, n from 0 to below `count`, and order_id. The result fills `orders[n].record` of
  * each existing order. */

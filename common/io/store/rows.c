@@ -23,20 +23,13 @@ enum {
 };
 enum { E_KEY, MG_EVENT_COLUMNS(MG_LOADED, INDEX_E) }; /* of MG_SQL_EVENT_COLUMNS, behind the key */
 
-/* A step that one of the newest events has changed, and that has no row. Without it the step would be sent
- * again, or never be undone. The bound is that of the statuses (MG_SENT_EVENTS_MAX). */
-#define LOST_STEP                                                                                            \
-    "(SELECT min(t.step) FROM order_event e CROSS JOIN json_to_recordset(e.transitions) AS t(step text)"     \
-    "  WHERE e.order_id = p.order_id AND e.version > p.version - 256 AND t.step IS NOT NULL"                 \
-    "  AND NOT EXISTS (SELECT FROM order_step x WHERE x.order_id = p.order_id AND x.step = t.step))"
-
 /* Only the first row of an order has the payload, which may be large and would be repeated for each step. */
 /* clang-format off */
 const struct mg_sql MG_STORE_LOAD_ORDERS = {
     "load_orders",
     "SELECT i.n, p.order_id" MG_ORDER_COLUMNS(MG_LOADED, SELECT_P) MG_PAYLOAD_COLUMNS(MG_LOADED, SELECT_O)
     ", s.position" MG_STEP_COLUMNS(MG_LOADED, SELECT_S)
-    ", CASE WHEN coalesce(s.rank, 1) = 1 THEN " LOST_STEP " END"
+    ", CASE WHEN coalesce(s.rank, 1) = 1 THEN " MG_SQL_LOST_STEP " END"
     " FROM unnest($1::bigint[], $2::text[]) AS i(n, order_id) JOIN order_process p ON p.order_id = i.order_id"
     " LEFT JOIN LATERAL ("
     "  SELECT *, row_number() OVER (ORDER BY position) AS rank FROM order_step WHERE order_id = p.order_id"

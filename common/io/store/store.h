@@ -173,10 +173,11 @@ struct mg_load {
  * (hours of polls), which takes some hundredths of a second to read. The status is then found there, and a
  * repetition keeps it with an event of its own, so the next one finds it here. */
 #define MG_SENT_EVENTS_MAX 256
-/* The kinds of refusals. No kind says whether the order or the database is at fault. */
+/* The kinds of refusals. The first two do not say whether the order or the database is at fault. */
 enum mg_refusal {
     MG_REFUSAL_PASSING, /* the same may succeed later: a lock, an internal error */
-    MG_REFUSAL_LASTING, /* it fails again until its cause is mended: a damaged row, a value, a right */
+    MG_REFUSAL_LASTING, /* it fails again until its cause is mended: a value, a right, a lost row */
+    MG_REFUSAL_DAMAGED, /* its own rows are lost or cannot be read, and most others' are whole */
     MG_REFUSAL_COUNT
 };
 #define MG_REFUSAL_TEXT_SIZE 160

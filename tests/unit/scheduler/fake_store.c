@@ -253,7 +253,7 @@ static void load_answer(struct call *call)
     }
     for (int i = 0; i < call->count; i++) {
         struct order *order = order_find(call->loads[i].order_id);
-        if (fake_store.damaged != NULL && strcmp(call->loads[i].order_id, fake_store.damaged) == 0) {
+        if (fake_store.damaged != NULL && fnmatch(fake_store.damaged, call->loads[i].order_id, 0) == 0) {
             answer.orders[i] =
                 (struct mg_loaded){.refused = "missing chunk (XX001)", .refusal = fake_store.refusal};
             continue;

@@ -291,6 +291,34 @@ START_TEST(a_crowd_with_one_fault_is_judged_by_nobody_and_stands)
 }
 END_TEST
 
+/* Would catch: orders that have lost their own rows and wait for ever, since a crowd has lost the same. */
+START_TEST(a_crowd_of_damaged_orders_is_set_aside_one_by_one)
+{
+    char order_id[8], reason[512];
+    two_orders_run();
+    for (int i = 10; i < 20; i++) {
+        (void)snprintf(order_id, sizeof(order_id), "p%d", i);
+        stage_submit(order_id, false);
+    }
+    stage_settle();
+    fake_store.damaged = "p1*";
+    fake_store.refusal = MG_REFUSAL_DAMAGED;
+    for (int i = 10; i < 20; i++) {
+        (void)snprintf(order_id, sizeof(order_id), "p%d", i);
+        fake_store_bump(order_id);
+        reply(order_id);
+    }
+    pass(30000);
+    ck_assert_int_eq(fake_broker.rejected, 10);
+    ck_assert_int_eq(fake_broker_count("alert"), 10);
+    ck_assert_int_eq(aside_count(), 0);
+    ck_assert(!mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    reply("o1");
+    pass(250);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+}
+END_TEST
+
 /* Would catch: later causes that overtake the one that waits; commands that pile up; an operator that waits
  * for an answer in vain. */
 START_TEST(later_causes_join_the_waiting_order)
@@ -356,6 +384,7 @@ int main(void)
     tcase_add_test(aside, a_command_that_was_decided_before_gives_its_statuses_again);
     tcase_add_test(aside, a_lasting_refusal_is_tried_again_before_its_order_is_set_aside);
     tcase_add_test(aside, a_crowd_with_one_fault_is_judged_by_nobody_and_stands);
+    tcase_add_test(aside, a_crowd_of_damaged_orders_is_set_aside_one_by_one);
     tcase_add_test(aside, several_refused_orders_are_judged_only_if_another_is_written);
     tcase_add_test(aside, later_causes_join_the_waiting_order);
     tcase_add_test(aside, few_causes_of_a_waiting_order_are_kept);
