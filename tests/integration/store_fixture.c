@@ -12,16 +12,9 @@
 
 static char database_dsn[2048];
 
-/* Relative to this file's folder; CMake compiles with absolute paths. */
 const char *store_migrations(void)
 {
-    static char folder[1024];
-    const char *end = strstr(__FILE__, "tests/integration/");
-    if (end == NULL) {
-        return "deploy/postgres";
-    }
-    snprintf(folder, sizeof(folder), "%.*sdeploy/postgres", (int)(end - __FILE__), __FILE__);
-    return folder;
+    return MG_SOURCE_DIR "/deploy/postgres";
 }
 
 static const char *server_dsn(void)

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../unit/scheduler/fakes.h"
+#include "../../unit/fake_loop.h"
+#include "../../unit/still_clock.h"
 #include "fakes.h"
 #include "http_agent.h"
 #include "recorded.h"
-#include "still_clock.h"
 
 #define WAVE_ORDERS   16 /* at three requests each, as many as the fakes have room for */
 #define WAVE_REQUESTS (WAVE_ORDERS * RECORDED_STEPS)
@@ -25,13 +25,6 @@ static void fail(const char *what)
 {
     (void)fprintf(stderr, "makegood-bench-counted-agent: %s\n", what);
     exit(1);
-}
-
-/* The agent calls this only at the end of a drain, which never happens here. */
-void mg_loop_stop(struct mg_loop *loop)
-{
-    (void)loop;
-    fail("the agent ended");
 }
 
 static void settle(void)

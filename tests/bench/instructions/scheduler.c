@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../unit/still_clock.h"
 #include "base/log.h"
 #include "fakes.h"
 #include "recorded.h"
 #include "scheduler.h"
-#include "still_clock.h"
 
 #define WAVE_ORDERS 64 /* under load a batch has some 75 causes */
 #define PACE_MS     10 /* batches of that size begin so far apart */

@@ -1,6 +1,6 @@
 /*
- * An agent of one service on the real loop, with the fakes behind it. Consumer 0 is the normal queue, 1 the
- * high one.
+ * An agent of one service, with the fakes behind it. Loop and clock are the test's: time passes by the waits
+ * below alone, so that no test depends on the machine's pace. Consumer 0 is the normal queue, 1 the high one.
  */
 #ifndef MG_TESTS_AGENT_FLOW_H
 #define MG_TESTS_AGENT_FLOW_H
@@ -32,12 +32,12 @@ struct flow_request {
 };
 void flow_deliver(const struct flow_request *request);
 
-/* Runs the loop until `story` is as given; fails after some seconds. */
+/* Runs the loop until `story` is as given; fails after two minutes of the test's time. */
 void flow_wait_story(const char *story);
 /* Runs the loop until so many calls or replies have been made. */
 void flow_wait_calls(int count);
 void flow_wait_replies(int count);
-/* Runs the loop for a moment in which a forbidden action could happen. */
+/* Lets so much time pass, in which a forbidden action could happen. */
 void flow_linger(int64_t ms);
 /* Runs the loop until the agent stops it. */
 void flow_run(void);

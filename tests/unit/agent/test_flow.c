@@ -38,8 +38,7 @@ START_TEST(a_request_is_called_and_answered_as_the_contract_says)
     ck_assert_ptr_nonnull(strstr(call->headers, "X-Makegood-Complete-By: 2"));
     ck_assert_ptr_nonnull(strstr(call->headers, "Content-Type: application/json\n"));
     ck_assert_ptr_nonnull(strstr(call->headers, "traceparent: 00-0af7651916cd43dd8448eb211c80319c"));
-    ck_assert_int_le(call->timeout_ms, 9750);
-    ck_assert_int_ge(call->timeout_ms, 9000);
+    ck_assert_int_eq(call->timeout_ms, 9750);
     flow_answer_status(0, 201, "{\"id\": 7.50}");
     flow_wait_replies(1);
     ck_assert_str_eq(fakes.replies[0].type, "reply");
@@ -258,8 +257,7 @@ START_TEST(a_request_that_expires_while_it_waits_for_a_slot_is_not_called)
     flow_wait_replies(1);
     flow_linger(20);
     ck_assert_int_eq(fakes.call_count, 1);
-    /* On a machine that stood still the request was late already on arrival. */
-    ck_assert(strcmp(fakes.story, "cra") == 0 || strcmp(fakes.story, "car") == 0);
+    ck_assert_str_eq(fakes.story, "cra");
 }
 END_TEST
 
@@ -589,7 +587,8 @@ START_TEST(draining_gives_back_what_has_not_begun_and_finishes_what_has)
     flow_answer_status(0, 200, "{}");
     flow_wait_replies(1);
     fakes_confirm(MG_PUBLISH_CONFIRMED);
-    flow_wait_story("cppqqra");
+    flow_run();
+    ck_assert_str_eq(fakes.story, "cppqqra");
     ck_assert(flow_agent.is_drained);
 }
 END_TEST

@@ -6,26 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../still_clock.h"
 #include "../suite.h"
 #include "base/clock.h"
 #include "base/hmac.h"
 #include "base/id.h"
 #include "flow.h"
 
-/* The clocks, set forward by the tests of a token's life. */
-static int64_t ahead_ms;
-int64_t __real_mg_clock_boot_ms(void);
-int64_t __wrap_mg_clock_boot_ms(void);
-int64_t __wrap_mg_clock_boot_ms(void)
-{
-    return __real_mg_clock_boot_ms() + ahead_ms;
-}
+/* Sets the clocks forward: time that passes for a token, and not for the loop. */
+static int64_t began_ms;
 
-int64_t __real_mg_clock_wall_ms(void);
-int64_t __wrap_mg_clock_wall_ms(void);
-int64_t __wrap_mg_clock_wall_ms(void)
+static void clock_set(int64_t after_ms)
 {
-    return __real_mg_clock_wall_ms() + ahead_ms;
+    still_clock_advance(began_ms + after_ms - mg_clock_boot_ms());
 }
 
 static char secret[] = "/tmp/makegood-test-secret-XXXXXX";
@@ -37,7 +30,7 @@ static void set_up(void)
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, "p w&1\n", 6), 6);
     (void)close(fd); /* written */
-    ahead_ms = 0;
+    began_ms = mg_clock_boot_ms();
 }
 
 static void tear_down(void)
@@ -284,7 +277,7 @@ static void call_in_last_minute(const char *life)
     answer(1, 200, "application/json", "{}");
     flow_wait_replies(1);
     fakes_confirm(MG_PUBLISH_CONFIRMED);
-    ahead_ms = 945000;
+    clock_set(945000);
     flow_deliver(&(struct flow_request){.order_id = "o2"});
     flow_wait_calls(4);
 }
@@ -301,7 +294,7 @@ START_TEST(a_token_is_renewed_before_it_ends)
     call_in_last_minute("\"1000\""); /* some give a text */
     int fetch = fetch_among_last();
     ck_assert_str_eq(fakes.calls[fetch].url, "http://127.0.0.1:2/token");
-    ahead_ms = 1000000;
+    clock_set(1000000);
     flow_deliver(&(struct flow_request){.order_id = "o3"});
     flow_linger(30);
     ck_assert_int_eq(fakes.call_count, 4); /* t1 has ended */
@@ -359,7 +352,7 @@ START_TEST(refused_tokens_are_renewed_for_a_time)
             answer(call, 200, "application/json", token);
         } else {
             answer(call, 401, "", "");
-            ahead_ms += 1000;
+            still_clock_advance(1000);
         }
         for (int i = 0; i < 300 && fakes.call_count == call + 1 && fakes.reply_count == 0; i++) {
             flow_linger(10);
@@ -406,6 +399,7 @@ START_TEST(a_refusal_beside_good_calls_is_the_requests)
 {
     call_with_token("", 900);
     answer(1, 401, "", "");
+    flow_linger(1);
     flow_deliver(&(struct flow_request){.order_id = "o2"});
     flow_wait_calls(3);
     answer(2, 200, "application/json", "{}");
@@ -474,7 +468,7 @@ START_TEST(refusals_of_one_token_cause_one_fetch)
     flow_wait_calls(1);
     answer(0, 200, "application/json", TOKEN("t1", "3600"));
     flow_wait_calls(3);
-    ahead_ms = 40000; /* it is no young token */
+    clock_set(40000); /* it is no young token */
     answer(1, 401, "", "");
     flow_wait_calls(4);
     answer(3, 200, "application/json", TOKEN("t2", "3600"));
@@ -620,7 +614,7 @@ START_TEST(an_ended_token_is_none_and_fetches_rest)
     start(OAUTH2("") ",\"breaker\":{\"open_for\":\"50ms\"}");
     deliver(NULL);
     flow_wait_calls(1);
-    ahead_ms = 1500;
+    clock_set(1500);
     int64_t came_ms = mg_clock_boot_ms();
     answer(0, 200, "application/json", TOKEN("t1", "1"));
     check_no_token(0, "the access token had ended when it came; check expires_in of token_url");
@@ -641,7 +635,7 @@ START_TEST(an_ended_token_replaces_no_good_one)
 {
     call_in_last_minute("1000");
     int fetch = fetch_among_last();
-    ahead_ms = 950000;
+    clock_set(950000);
     answer(fetch, 200, "application/json", TOKEN("t2", "1"));
     answer(5 - fetch, 200, "application/json", "{}");
     flow_wait_replies(2);
@@ -682,9 +676,9 @@ START_TEST(a_life_is_read_as_a_number)
     answer(1, 200, "application/json", "{}");
     flow_wait_replies(1);
     ck_assert(mg_token_is_ready(mg_remote_of(&flow_agent.served[0])->token));
-    ahead_ms = LIVES[_i].good_ms - (LIVES[_i].good_ms > 0 ? 1 : 0);
+    clock_set(LIVES[_i].good_ms - (LIVES[_i].good_ms > 0 ? 1 : 0));
     ck_assert(LIVES[_i].good_ms == 0 || mg_token_is_ready(mg_remote_of(&flow_agent.served[0])->token));
-    ahead_ms = LIVES[_i].ended_ms;
+    clock_set(LIVES[_i].ended_ms);
     ck_assert(mg_token_is_ready(mg_remote_of(&flow_agent.served[0])->token) == (LIVES[_i].ended_ms == 0));
 }
 END_TEST

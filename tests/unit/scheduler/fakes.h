@@ -1,17 +1,14 @@
 /*
- * A loop, a store and a broker that do nothing by themselves. The store keeps orders as PostgreSQL would
- * (version guard), and the broker records publishes and acks. The test decides when and how each answers.
+ * A store and a broker that do nothing by themselves, over the loop of fake_loop.h. The store keeps orders as
+ * PostgreSQL would (version guard), and the broker records publishes and acks. The test decides when and how
+ * each answers.
  */
 #ifndef MG_TESTS_SCHEDULER_FAKES_H
 #define MG_TESTS_SCHEDULER_FAKES_H
 
+#include "../fake_loop.h"
 #include "io/amqp/broker.h"
 #include "io/store/owed.h"
-
-/* ---- loop ---- */
-void fake_loop_reset(void);
-bool fake_loop_turn(void);          /* runs idles that are armed; false: there were none */
-void fake_loop_advance(int64_t ms); /* fires timers that are due */
 
 /* ---- store ---- */
 enum fake_commit {

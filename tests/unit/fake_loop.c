@@ -1,9 +1,9 @@
-/* A loop that turns on the test's command. Only the functions that the scheduler uses. */
-#include "base/loop.h"
+/* See fake_loop.h. */
+#include "fake_loop.h"
 
 #include <stdlib.h>
 
-#include "fakes.h"
+#include "base/loop.h"
 
 struct mg_timer {
     struct mg_timer *next;
@@ -22,12 +22,14 @@ struct mg_idle {
 static struct mg_timer *timers;
 static struct mg_idle *idles;
 static int64_t now_ms;
+static bool is_stopped;
 
 void fake_loop_reset(void)
 {
     timers = NULL;
     idles = NULL;
     now_ms = 0;
+    is_stopped = false;
 }
 
 bool fake_loop_turn(void)
@@ -43,16 +45,44 @@ bool fake_loop_turn(void)
     return has_run;
 }
 
-void fake_loop_advance(int64_t ms)
+/* The timer that is due first; NULL: none is active. */
+static struct mg_timer *timer_first(void)
 {
-    now_ms += ms;
+    struct mg_timer *first = NULL;
     for (struct mg_timer *timer = timers; timer != NULL; timer = timer->next) {
-        if (timer->is_active && timer->at_ms <= now_ms) {
-            timer->is_active = timer->repeat_ms > 0;
-            timer->at_ms = now_ms + timer->repeat_ms;
-            timer->fn(timer->arg);
+        if (timer->is_active && (first == NULL || timer->at_ms < first->at_ms)) {
+            first = timer;
         }
     }
+    return first;
+}
+
+void fake_loop_advance(int64_t ms)
+{
+    struct mg_timer *timer;
+    now_ms += ms;
+    while ((timer = timer_first()) != NULL && timer->at_ms <= now_ms) {
+        timer->is_active = timer->repeat_ms > 0;
+        timer->at_ms = now_ms + timer->repeat_ms;
+        timer->fn(timer->arg);
+    }
+}
+
+int64_t fake_loop_rest_ms(void)
+{
+    const struct mg_timer *timer = timer_first();
+    return timer == NULL ? -1 : timer->at_ms > now_ms ? timer->at_ms - now_ms : 0;
+}
+
+bool fake_loop_is_stopped(void)
+{
+    return is_stopped;
+}
+
+void mg_loop_stop(struct mg_loop *loop)
+{
+    (void)loop;
+    is_stopped = true;
 }
 
 struct mg_timer *mg_timer_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg)
@@ -82,7 +112,7 @@ void mg_timer_destroy(struct mg_timer *timer)
 void mg_timer_start(struct mg_timer *timer, int64_t after_ms, int64_t repeat_ms)
 {
     timer->is_active = true;
-    timer->at_ms = now_ms + after_ms;
+    timer->at_ms = now_ms + (after_ms > 0 ? after_ms : 1);
     timer->repeat_ms = repeat_ms;
 }
 

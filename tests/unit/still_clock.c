@@ -2,9 +2,8 @@
 #include "still_clock.h"
 
 #include "base/clock.h"
-#include "recorded.h"
 
-static int64_t now_ms = RECORDED_AT_MS;
+static int64_t now_ms = STILL_CLOCK_AT_MS;
 
 void still_clock_advance(int64_t ms)
 {
