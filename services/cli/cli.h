@@ -48,7 +48,7 @@ struct mg_cli_options {
     const char *webhooks_file, *webhook_ca_file;                 /* likewise */
     const char *workflows_dir, *gateway, *console, *webhook_url; /* of `dev` */
     const char *agent_config;                                    /* of `agents` */
-    int64_t drain_timeout_ms, lock_wait_ms;                      /* of `agents`, `db migrate` */
+    int64_t drain_timeout_ms, lock_wait_ms;                      /* of `agents` and servers; `db migrate` */
     int64_t keep_alive_ms;                                       /* of the console and the gateway */
     int64_t version, limit, pause_ms, canary, stop_percent;
     const char *picture;                                          /* of `workflow draw` */

@@ -47,6 +47,12 @@ static void server_reload(void *server)
     mg_console_reload(server);
 }
 
+static void server_drain(void *server, int64_t timeout_ms, void (*drained)(void *arg), void *arg)
+{
+    (void)timeout_ms; /* each of its requests has a shorter one */
+    mg_console_drain(server, drained, arg);
+}
+
 static void server_destroy(void *server)
 {
     mg_console_destroy(server);
@@ -59,6 +65,7 @@ static enum mg_exit_code verb_console(struct mg_cli *cli)
                                             .is_ready = mg_console_is_ready,
                                             .port = server_port,
                                             .reload = server_reload,
+                                            .drain = server_drain,
                                             .destroy = server_destroy};
     const struct mg_console_options options = options_of(cli);
     return mg_serve(cli, &server, &options);

@@ -53,6 +53,11 @@ static void server_reload(void *server)
     mg_gateway_reload(server);
 }
 
+static void server_drain(void *server, int64_t timeout_ms, void (*drained)(void *arg), void *arg)
+{
+    mg_gateway_drain(server, timeout_ms, drained, arg);
+}
+
 static void server_destroy(void *server)
 {
     mg_gateway_destroy(server);
@@ -65,6 +70,7 @@ static enum mg_exit_code verb_gateway(struct mg_cli *cli)
                                             .is_ready = mg_gateway_is_ready,
                                             .port = server_port,
                                             .reload = server_reload,
+                                            .drain = server_drain,
                                             .destroy = server_destroy};
     const struct mg_gateway_options options = options_of(cli);
     return mg_serve(cli, &server, &options);

@@ -12,10 +12,12 @@ struct mg_server {
     bool (*is_ready)(void *server, char *ret_reason, size_t size);
     int (*port)(const void *server);
     void (*reload)(void *server); /* at SIGHUP */
+    /* Has the requests in hand answered within the time, and calls `drained` once. */
+    void (*drain)(void *server, int64_t timeout_ms, void (*drained)(void *arg), void *arg);
     void (*destroy)(void *server);
 };
 
-/* Serves until SIGTERM or SIGINT. */
+/* Serves until SIGTERM or SIGINT; then it drains, for --drain-timeout at most, or until the second signal. */
 enum mg_exit_code mg_serve(struct mg_cli *cli, const struct mg_server *server, const void *options);
 
 #endif

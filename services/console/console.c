@@ -227,6 +227,12 @@ void mg_console_destroy(struct mg_console *console)
     free(console);
 }
 
+void mg_console_drain(struct mg_console *console, void (*drained)(void *arg), void *arg)
+{
+    mg_live_end(console->live);
+    mg_http_server_drain(console->http, drained, arg);
+}
+
 int mg_console_port(const struct mg_console *console)
 {
     return mg_http_server_port(console->http);

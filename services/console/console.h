@@ -53,6 +53,9 @@ enum mg_class mg_console_create(struct mg_loop *loop, const struct mg_console_op
 void mg_console_destroy(struct mg_console *console); /* accepts NULL */
 /* For a struct mg_console: whether pages can show data; `ret_reason` names the missing part. */
 bool mg_console_is_ready(void *console, char *ret_reason, size_t size);
+/* Answers the requests in hand, ends live pages, and takes no further connection. `drained` is called once,
+ * when each request has its answer. */
+void mg_console_drain(struct mg_console *console, void (*drained)(void *arg), void *arg);
 int mg_console_port(const struct mg_console *console);
 /* Reads secrets, tokens and certificate again and logs the result; an invalid one stays as it was. Later
  * connections use the new values. Sessions of removed tokens end. */

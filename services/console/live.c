@@ -37,6 +37,7 @@ struct mg_live {
     LIST_HEAD(, listener) listeners;
     int count, turn; /* turn: the listener with the first order of the next report */
     bool is_asking_overview, is_asking_versions;
+    bool is_ended;
 };
 
 /* `json` must have no line ends outside of strings; inside strings they are escaped. */
@@ -201,7 +202,7 @@ static void on_tick(void *arg)
     {
         bool is_permitted =
             listener->session == 0 || mg_session_is_open(live->console->sessions, listener->session);
-        if (now_ms - listener->began_ms > LISTEN_MAX_MS || !is_permitted) {
+        if (now_ms - listener->began_ms > LISTEN_MAX_MS || !is_permitted || live->is_ended) {
             mg_http_stream_end(listener->stream);
         }
     }
@@ -237,6 +238,14 @@ struct mg_live *mg_live_create(struct mg_console *console)
         return NULL;
     }
     return live;
+}
+
+void mg_live_end(struct mg_live *live)
+{
+    live->is_ended = true;
+    if (live->count > 0) {
+        mg_timer_start(live->timer, 1, PERIOD_MS);
+    }
 }
 
 void mg_live_destroy(struct mg_live *live)

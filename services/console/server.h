@@ -173,6 +173,7 @@ void mg_picture_write(struct mg_json_writer *json, struct mg_slice definition);
 /* ---- live.c: server-sent events ---- */
 
 struct mg_live *mg_live_create(struct mg_console *console);
+void mg_live_end(struct mg_live *live);     /* ends each stream, later ones too */
 void mg_live_destroy(struct mg_live *live); /* after the HTTP server */
 void mg_live_listen(struct mg_live *live, struct mg_http_exchange *request, const struct mg_visitor *visitor);
 

@@ -260,6 +260,12 @@ static bool has_answers_left(const struct batch *batch)
     return batch->answers.len + (size_t)(batch->under_way + 2) * ANSWER_MAX <= ANSWERS_MAX;
 }
 
+static bool is_late(const struct batch *batch)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    return now_ms > batch->end_ms || now_ms > batch->batches->gateway->batches_until_ms;
+}
+
 /* Posts or refuses the line. */
 static void line_take(struct batch *batch)
 {
@@ -276,7 +282,7 @@ static void line_take(struct batch *batch)
     } else if (batch->line.failed) {
         item_answer(item, batch->line.is_out_of_memory ? 503 : 413,
                     batch->line.is_out_of_memory ? "no memory for the line; send it again" : TOO_LARGE);
-    } else if (mg_clock_boot_ms() > batch->end_ms) {
+    } else if (is_late(batch)) {
         item_answer(item, 503, "the batch takes too long; send this line again");
     } else {
         item_post(item);
@@ -321,7 +327,7 @@ static bool has_room(const struct batch *batch)
 /* Whether the client's rate permits the line. */
 static bool is_permitted(const struct batch *batch)
 {
-    return mg_clock_boot_ms() > batch->end_ms || mg_client_count(batch->call->client, 1);
+    return is_late(batch) || mg_client_count(batch->call->client, 1);
 }
 
 /* Takes lines as far as there is room, resumes the body, and answers behind its last line. */

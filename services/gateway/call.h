@@ -121,6 +121,8 @@ struct mg_gateway {
     struct mg_batches *batches;
     struct mg_hooks *hooks;
     struct mg_call_queue calls; /* under way */
+    bool is_draining;           /* waits and streams end */
+    int64_t batches_until_ms;   /* by the clock since boot: their later lines are not posted */
 };
 
 /* ---- clients.c ---- */
@@ -236,7 +238,8 @@ bool mg_is_end(struct mg_slice state);
 struct mg_waits *mg_waits_create(struct mg_gateway *gateway); /* NULL: no memory */
 void mg_waits_destroy(struct mg_waits *waits);                /* accepts NULL */
 /* Calls `woken` once the order has ended, or exists if it is unknown, or the call's time is over, or its
- * client has hung up. False: its time is over already, or too many wait, of its client or in all. */
+ * client has hung up, or the gateway drains. False: that is so already, or too many wait, of its client or in
+ * all. */
 bool mg_wait_begin(struct mg_call *call, void (*woken)(struct mg_call *call));
 
 /* ---- lists.c: the line in which lists wait for their session ---- */

@@ -224,7 +224,7 @@ static void stream_look(struct stream *stream, int64_t now_ms)
         stream->empty_ms = now_ms;
         mg_metric_add(stream->streams->cuts, 1);
         mg_http_stream_cut(stream->http);
-    } else if (now_ms - stream->began_ms >= STREAM_MAX_MS) {
+    } else if (now_ms - stream->began_ms >= STREAM_MAX_MS || stream->streams->gateway->is_draining) {
         mg_http_stream_end(stream->http);
     } else if (now_ms - stream->written_ms >= HEARTBEAT_MS) {
         stream->written_ms = now_ms;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "gateway/call.h"
 #include "io/amqp/broker.h"
@@ -213,6 +214,7 @@ enum mg_class mg_gateway_create(struct mg_loop *loop, const struct mg_gateway_op
     gateway->options = options;
     gateway->memory_bytes = mg_memory_budget(options->memory_budget, mg_memory_limit(NULL, NULL));
     gateway->loop = loop;
+    gateway->batches_until_ms = INT64_MAX;
     TAILQ_INIT(&gateway->calls);
     gateway->metrics = mg_metrics_create();
     class = gateway->metrics != NULL ? parts_create(gateway, err) : mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
@@ -252,6 +254,14 @@ void mg_gateway_destroy(struct mg_gateway *gateway)
     }
     mg_metrics_destroy(gateway->metrics);
     free(gateway);
+}
+
+void mg_gateway_drain(struct mg_gateway *gateway, int64_t timeout_ms, void (*drained)(void *arg), void *arg)
+{
+    mg_vitals_end(gateway->vitals);
+    gateway->is_draining = true;
+    gateway->batches_until_ms = mg_clock_boot_ms() + timeout_ms / 2;
+    mg_http_server_drain(gateway->http, drained, arg);
 }
 
 int mg_gateway_port(const struct mg_gateway *gateway)

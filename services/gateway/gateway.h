@@ -55,6 +55,9 @@ enum mg_class mg_gateway_create(struct mg_loop *loop, const struct mg_gateway_op
 void mg_gateway_destroy(struct mg_gateway *gateway); /* accepts NULL */
 /* For a struct mg_gateway: whether orders can be posted; `ret_reason` names the missing part. */
 bool mg_gateway_is_ready(void *gateway, char *ret_reason, size_t size);
+/* Answers the requests in hand, ends waits and streams, and takes no further connection. After half of the
+ * time lines of batches are no longer posted. `drained` is called once, when each request has its answer. */
+void mg_gateway_drain(struct mg_gateway *gateway, int64_t timeout_ms, void (*drained)(void *arg), void *arg);
 int mg_gateway_port(const struct mg_gateway *gateway);
 /* Reads secrets, tokens, webhooks and certificate again and logs the result; an invalid one stays as it was.
  */

@@ -70,7 +70,7 @@ static void on_timer(void *arg)
         if (call->is_waiting && is_look && is_gone(call)) {
             call->wait_until_ms = now_ms;
         }
-        if (call->is_waiting && call->wait_until_ms <= now_ms) {
+        if (call->is_waiting && (call->wait_until_ms <= now_ms || call->gateway->is_draining)) {
             wait_end(call);
         }
     }
@@ -103,8 +103,8 @@ bool mg_wait_begin(struct mg_call *call, void (*woken)(struct mg_call *call))
                                           .order_id = call->order_id,
                                           .changed = on_changed,
                                           .arg = call};
-    if (waits->timer == NULL || mg_clock_boot_ms() >= call->wait_until_ms || waits->count >= MG_WAITS_MAX ||
-        waits_of(call->gateway, call->client) >= WAITS_OF_CLIENT_MAX ||
+    if (waits->timer == NULL || call->gateway->is_draining || mg_clock_boot_ms() >= call->wait_until_ms ||
+        waits->count >= MG_WAITS_MAX || waits_of(call->gateway, call->client) >= WAITS_OF_CLIENT_MAX ||
         !mg_observe_begin(call->gateway->observers, &call->observer)) {
         return false;
     }

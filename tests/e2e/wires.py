@@ -12,7 +12,7 @@ class Link:
 
     def __init__(self, wire, client, peer):
         self.wire, self.client, self.peer = wire, client, peer
-        self.is_silent, self.last = False, time.monotonic()
+        self.is_silent, self.last, self.held_bytes = False, time.monotonic(), 0
         for source, target in ((client, peer), (peer, client)):
             threading.Thread(target=self.pump, args=(source, target), daemon=True).start()
 
@@ -22,6 +22,9 @@ class Link:
                 now, idle_s = time.monotonic(), self.wire.forgets_after_s
                 self.is_silent = self.is_silent or bool(idle_s) and now - self.last > idle_s
                 self.last = now
+                if not self.wire.flows.is_set():
+                    self.held_bytes += len(data)
+                    self.wire.flows.wait()
                 if not self.is_silent:
                     target.sendall(data)
             if not self.is_silent:
@@ -36,6 +39,8 @@ class Wire:
 
     def __init__(self, target):
         self.target, self.forgets_after_s, self.links = target, None, []
+        self.flows = threading.Event()
+        self.flows.set()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -47,6 +52,17 @@ class Wire:
                 self.links.append(Link(self, client, socket.create_connection(("127.0.0.1", self.target))))
             except OSError:
                 client.close()
+
+    def hold(self):
+        """Bytes wait until `release`."""
+        self.flows.clear()
+
+    def release(self):
+        self.flows.set()
+
+    def held(self):
+        """Bytes that have come to it while it holds them."""
+        return sum(link.held_bytes for link in self.links)
 
     def fall_silent(self):
         """All present connections; new ones are whole."""

@@ -38,9 +38,11 @@
 #define REQUEST_MAX_MS 10000 /* for a whole request, since the connection or its first line */
 #define IDLE_GRACE_MS  2000  /* for a client that counts whole seconds, and for a request on its way */
 #define LOOK_MS        1000  /* between two checks for later ones */
-#define PAUSE_MS       100   /* without descriptors: until the next attempt */
-#define PEEK_MAX       2048  /* for a longer head the library waits */
-#define TLS_HANDSHAKE  0x16  /* type of a record (RFC 8446, 5.1); its length is in bytes 3 and 4 */
+#define DRAIN_IDLE_MS  1000  /* a connection in use has its next request by then; others are not waited for */
+#define DRAIN_LOOK_MS  100
+#define PAUSE_MS       100  /* without descriptors: until the next attempt */
+#define PEEK_MAX       2048 /* for a longer head the library waits */
+#define TLS_HANDSHAKE  0x16 /* type of a record (RFC 8446, 5.1); its length is in bytes 3 and 4 */
 #define TLS_HEAD       5
 
 struct mg_http_place {
@@ -84,9 +86,11 @@ static bool is_in_lobby(const struct mg_http_place *place)
 
 static void place_free(struct mg_http_place *place)
 {
+    struct mg_http_server *server = place->server;
     place_leave(place);
     mg_watch_destroy(place->watch);
     free(place);
+    mg_http_drain_look(server);
 }
 
 static void place_close(struct mg_http_place *place)
@@ -160,7 +164,9 @@ enum MHD_Result mg_http_answer_queue(struct MHD_Connection *connection, unsigned
 {
     char timeout[32];
     const struct mg_http_place *place = place_of(connection);
-    if (place && is_whole && is_kept(connection)) {
+    if (place && place->server->is_draining) {
+        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    } else if (place && is_whole && is_kept(connection)) {
         (void)snprintf(timeout, sizeof(timeout), "timeout=%lld", (long long)idle_ms(place->server) / 1000);
         (void)MHD_add_response_header(response, "Keep-Alive", timeout);
     }
@@ -181,6 +187,12 @@ bool mg_http_is_handler_free(const struct mg_http_server *server)
     return server->crowds[MG_HTTP_HANDLED].count < server->handled_max;
 }
 
+static void looks_begin(struct mg_http_server *server)
+{
+    int64_t period_ms = server->is_draining ? DRAIN_LOOK_MS : LOOK_MS;
+    mg_timer_start(server->look_timer, period_ms, period_ms);
+}
+
 static struct mg_http_place *place_create(struct mg_http_server *server, int fd, enum mg_http_stage stage)
 {
     struct mg_http_place *place = calloc(1, sizeof(*place));
@@ -190,18 +202,18 @@ static struct mg_http_place *place_create(struct mg_http_server *server, int fd,
     *place = (struct mg_http_place){.server = server, .fd = fd, .since_boot_ms = mg_clock_boot_ms()};
     place_enter(place, stage);
     if (!mg_timer_is_active(server->look_timer)) {
-        mg_timer_start(server->look_timer, LOOK_MS, LOOK_MS);
+        looks_begin(server);
     }
     return place;
 }
 
-static unsigned int place_count(const struct mg_http_server *server)
+bool mg_http_door_is_empty(const struct mg_http_server *server)
 {
     unsigned int count = 0;
     for (int stage = 0; stage < MG_HTTP_STAGE_COUNT; stage++) {
         count += server->crowds[stage].count;
     }
-    return count;
+    return count == 0;
 }
 
 static void spare_take(struct mg_http_server *server)
@@ -289,7 +301,7 @@ static void close_late(struct mg_http_server *server, enum mg_http_stage stage, 
     while (place) {
         struct mg_http_place *next = TAILQ_NEXT(place, entry);
         bool is_late = place->since_boot_ms <= latest_boot_ms;
-        if (is_late && (stage != MG_HTTP_IDLE || !has_bytes(place))) {
+        if (is_late && ((stage != MG_HTTP_IDLE && stage != MG_HTTP_SILENT) || !has_bytes(place))) {
             place_close(place);
         }
         place = next;
@@ -299,14 +311,30 @@ static void close_late(struct mg_http_server *server, enum mg_http_stage stage, 
 static void on_look(void *arg)
 {
     struct mg_http_server *server = arg;
-    close_late(server, MG_HTTP_SILENT, REQUEST_MAX_MS);
+    close_late(server, MG_HTTP_SILENT, server->is_draining ? DRAIN_IDLE_MS : REQUEST_MAX_MS);
     close_late(server, MG_HTTP_BEGUN, REQUEST_MAX_MS);
     close_late(server, MG_HTTP_READING, REQUEST_MAX_MS);
-    close_late(server, MG_HTTP_IDLE, idle_ms(server) + IDLE_GRACE_MS);
+    close_late(server, MG_HTTP_IDLE, server->is_draining ? DRAIN_IDLE_MS : idle_ms(server) + IDLE_GRACE_MS);
     spare_take(server);
-    if (place_count(server) == 0) {
+    if (mg_http_door_is_empty(server)) {
         mg_timer_stop(server->look_timer);
     }
+}
+
+static void since_now(struct mg_http_crowd *crowd)
+{
+    struct mg_http_place *place;
+    TAILQ_FOREACH(place, &crowd->places, entry)
+    {
+        place->since_boot_ms = mg_clock_boot_ms();
+    }
+}
+
+void mg_http_door_drain(struct mg_http_server *server)
+{
+    since_now(&server->crowds[MG_HTTP_SILENT]);
+    since_now(&server->crowds[MG_HTTP_IDLE]);
+    looks_begin(server);
 }
 
 /* ---- the lobby ---- */
@@ -431,7 +459,9 @@ static void on_pause_over(void *arg)
 {
     struct mg_http_server *server = arg;
     spare_take(server);
-    mg_watch_set(server->watch, MG_READABLE);
+    if (server->watch) {
+        mg_watch_set(server->watch, MG_READABLE);
+    }
 }
 
 /* False: accepting pauses until the oldest in the lobby has had GRACE_MS. */
@@ -482,10 +512,9 @@ static void client_enter(struct mg_http_server *server, int fd)
     }
 }
 
-static void on_client(void *arg, int events)
+bool mg_http_door_accept(struct mg_http_server *server)
 {
-    (void)events;
-    struct mg_http_server *server = arg;
+    bool is_none = false;
     for (int i = 0; i < ACCEPT_MAX; i++) {
         if (!lobby_has_room(server)) {
             break;
@@ -494,6 +523,7 @@ static void on_client(void *arg, int events)
         if (fd >= 0) {
             client_enter(server, fd);
         } else if (errno == EAGAIN) {
+            is_none = true;
             break;
         } else if (is_want_of_descriptors(errno)) {
             if (!has_descriptor(server)) {
@@ -504,6 +534,13 @@ static void on_client(void *arg, int events)
         /* else: this client has already gone */
     }
     mg_http_daemon_run(server->serving);
+    return is_none;
+}
+
+static void on_client(void *arg, int events)
+{
+    (void)events;
+    (void)mg_http_door_accept(arg);
 }
 
 static unsigned int lobby_size(void)
@@ -537,7 +574,7 @@ void mg_http_door_close(struct mg_http_server *server)
 {
     struct mg_http_place *place;
     for (int stage = MG_HTTP_SILENT; stage <= MG_HTTP_BEGUN; stage++) {
-        while (server->watch && (place = TAILQ_FIRST(&server->crowds[stage].places))) {
+        while (server->look_timer && (place = TAILQ_FIRST(&server->crowds[stage].places))) {
             place_close(place);
         }
     }

@@ -1,4 +1,4 @@
-/* Private to the five files that use libmicrohttpd: the server with its daemons, connections and
+/* Private to the six files that use libmicrohttpd: the server with its daemons, connections and
  * requests. */
 #ifndef MG_IO_HTTP_MHD_H
 #define MG_IO_HTTP_MHD_H
@@ -51,9 +51,13 @@ struct mg_http_server {
     struct mg_watch *watch;       /* of the listening socket */
     struct mg_timer *look_timer;  /* checks for slow clients */
     struct mg_timer *pause_timer; /* runs while accepting pauses */
-    int fd;                       /* listening */
+    int fd;                       /* listening; -1: no longer */
     int spare_fd;                 /* given up for a client without a descriptor; -1: given up */
     int port;
+    bool is_draining;
+    struct mg_timer *drain_timer;
+    void (*drained)(void *arg);
+    void *drained_arg;
 };
 
 /* ---- http/server_mhd.c ---- */
@@ -86,6 +90,15 @@ bool mg_http_has_body(struct MHD_Connection *connection); /* http/exchange_mhd.c
 /* Closes the connection, even if its client reads nothing. */
 void mg_http_place_close(struct MHD_Connection *connection);
 bool mg_http_is_handler_free(const struct mg_http_server *server);
+bool mg_http_door_accept(struct mg_http_server *server); /* whether no connection waits any more */
+/* From now on a connection without a request has a short time for one, and no other limit of idleness. */
+void mg_http_door_drain(struct mg_http_server *server);
+bool mg_http_door_is_empty(const struct mg_http_server *server);
+
+/* ---- http/drain_mhd.c ---- */
+
+void mg_http_on_drain(void *server);                    /* of its timer */
+void mg_http_drain_look(struct mg_http_server *server); /* a connection has ended */
 
 /* ---- http/probe_mhd.c ---- */
 

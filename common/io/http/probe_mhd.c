@@ -46,8 +46,7 @@ static enum MHD_Result probe_send(struct MHD_Connection *connection, unsigned in
         result = MHD_add_response_header(response, "Connection", "close");
     }
     if (result == MHD_YES) {
-        result =
-            mg_http_answer_queue(connection, status, response, !is_last && !mg_http_has_body(connection));
+        result = mg_http_answer_queue(connection, status, response, false);
     }
     MHD_destroy_response(response);
     mg_http_place_set(connection, MG_HTTP_ANSWERED);
@@ -106,7 +105,11 @@ static enum MHD_Result answer_readiness(struct mg_http_server *server, struct MH
 {
     char reason[REASON_SIZE] = "", line[REASON_SIZE + 16];
     bool is_ready =
-        !server->options.is_ready || server->options.is_ready(server->options.arg, reason, sizeof(reason));
+        !server->is_draining &&
+        (!server->options.is_ready || server->options.is_ready(server->options.arg, reason, sizeof(reason)));
+    if (server->is_draining) {
+        (void)snprintf(reason, sizeof(reason), "stopping");
+    }
     (void)snprintf(line, sizeof(line), "%sready%s%s\n", is_ready ? "" : "not ", reason[0] != '\0' ? ": " : "",
                    reason);
     return probe_plain(connection, is_ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, line);

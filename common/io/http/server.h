@@ -75,6 +75,12 @@ void mg_http_server_destroy(struct mg_http_server *server);
  * (as of create) the old one stays. Without a certificate it does nothing. */
 enum mg_class mg_http_server_reload(struct mg_http_server *server, struct mg_err *err) MG_MUSTCHECK;
 int mg_http_server_port(const struct mg_http_server *server);
+/*
+ * Ends without the loss of a request. /readyz gives 503, no connection is accepted any more, each answer
+ * closes its connection, and one without a request is closed after a second: in use, it has one by then. The
+ * handler ends its streams. `drained` is called once, by the loop, when no connection is left.
+ */
+void mg_http_server_drain(struct mg_http_server *server, void (*drained)(void *arg), void *arg);
 
 /* ---- a request until its answer ---- */
 

@@ -351,7 +351,9 @@ enum mg_class mg_http_server_create(struct mg_loop *loop, const struct mg_http_s
     server->options.cert_file = server->cert_file = text_keep(options->cert_file);
     server->options.key_file = server->key_file = text_keep(options->key_file);
     server->end_timer = mg_timer_create(loop, on_end_timer, server);
-    if (!server->address || !server->cert_file || !server->key_file || !server->end_timer) {
+    server->drain_timer = mg_timer_create(loop, mg_http_on_drain, server);
+    if (!server->address || !server->cert_file || !server->key_file || !server->end_timer ||
+        !server->drain_timer) {
         class = mg_err_set(err, MG_TRANSIENT, "could not listen on %s: no memory", options->address);
     } else {
         class = listen_on(options->address, &server->fd, err);
@@ -380,6 +382,7 @@ void mg_http_server_destroy(struct mg_http_server *server)
     daemon_destroy(server->ending);
     mg_http_door_close(server);
     mg_timer_destroy(server->end_timer);
+    mg_timer_destroy(server->drain_timer);
     if (server->fd >= 0) {
         (void)close(server->fd);
     }
