@@ -71,6 +71,7 @@ struct mg_cli {
     struct mg_loop *loop;
     struct mg_store *store;
     struct mg_broker *broker;
+    struct mg_reading *unanswered; /* reports that were waited for in vain: their answers may still come */
     const char *statement_timeout; /* of the session; NULL: the store's default */
     bool is_timed_out;
     char refusal[512]; /* why the schema forbids the use of the database; "" if it does not */
@@ -104,6 +105,7 @@ void mg_cli_print_line(void *arg, const char *line);
 /* The acting operator: --by, or the user's name. Cut to `size` - 1 bytes at a character's boundary. */
 void mg_cli_by(const struct mg_cli *cli, char *ret_text, size_t size);
 enum mg_exit_code mg_cli_fail_err(const struct mg_err *err);
+enum mg_exit_code mg_cli_code_of(enum mg_class class);
 /* Reads the whole file, or stdin for "-". The caller frees *ret_text. */
 enum mg_exit_code mg_cli_read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_len);
 
@@ -112,6 +114,11 @@ enum mg_exit_code mg_cli_read_file(const char *path, size_t max_bytes, char **re
 /* Runs a report and waits for its rows. */
 enum mg_exit_code mg_table_read(struct mg_cli *cli, enum mg_report report, const char *const *params,
                                 int param_count, struct mg_table *ret_table);
+/* The same, for verbs that go on without them: the reason goes to `ret_why` and is not printed. */
+enum mg_exit_code mg_table_try_read(struct mg_cli *cli, enum mg_report report, const char *const *params,
+                                    int param_count, struct mg_table *ret_table,
+                                    char ret_why[MG_CLI_WHY_SIZE]);
+void mg_readings_free(struct mg_cli *cli); /* call it after the end of the store */
 /* Prints aligned columns with a heading, or each row as an answer. `columns` selects those of the table and
  * ends with NULL; NULL: all. They hold for people only: JSON has all columns. */
 enum mg_exit_code mg_table_print(struct mg_cli *cli, const struct mg_table *table,

@@ -57,9 +57,10 @@ static void finding(struct doctor *doctor, bool is_good, const char *what, const
 static bool report_read(struct doctor *doctor, const char *check, enum mg_report report,
                         const char *const *params, int count, struct mg_table *ret_table)
 {
-    bool is_read = mg_table_read(doctor->cli, report, params, count, ret_table) == MG_EXIT_DONE;
+    char why[MG_CLI_WHY_SIZE];
+    bool is_read = mg_table_try_read(doctor->cli, report, params, count, ret_table, why) == MG_EXIT_DONE;
     if (!is_read) {
-        finding(doctor, false, check, "could not be read");
+        finding(doctor, false, check, why);
     }
     return is_read;
 }
@@ -348,12 +349,13 @@ static void service_check(struct doctor *doctor, const struct mg_table *controll
 static void services_check(struct doctor *doctor, struct service_tables *tables)
 {
     struct mg_err err;
+    char why[MG_CLI_WHY_SIZE];
     const struct mg_table *controlled = &tables->needs.controlled, *kept = &tables->needs.kept;
     if (!report_read(doctor, "services", MG_REPORT_SERVICES, NULL, 0, &tables->agents)) {
         return;
     }
-    if (mg_service_list_add_needs(doctor->cli, &doctor->services, &tables->needs) != MG_EXIT_DONE) {
-        finding(doctor, false, "services", "could not be read");
+    if (mg_service_list_add_needs(doctor->cli, &doctor->services, &tables->needs, why) != MG_EXIT_DONE) {
+        finding(doctor, false, "services", why);
         return;
     }
     mg_service_list_add_rows(&doctor->services, controlled);
@@ -448,7 +450,8 @@ static void alarm_check(struct doctor *doctor)
     struct mg_err err;
     bool is_answered = false;
     if (mg_cli_open_broker(cli, &nothing_else) != MG_EXIT_DONE) {
-        return; /* the reason is printed */
+        finding(doctor, false, "broker", "whether it blocks publishers is not known: it cannot be reached");
+        return;
     }
     if (mg_broker_publish(cli->broker, &message, on_tried, &is_answered, &err) == MG_OK) {
         (void)mg_cli_wait(cli, &is_answered, ALARM_WAIT_MS);

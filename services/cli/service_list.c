@@ -28,12 +28,12 @@ void mg_service_list_add_rows(struct mg_service_list *list, const struct mg_tabl
 }
 
 enum mg_exit_code mg_service_list_add_needs(struct mg_cli *cli, struct mg_service_list *list,
-                                            struct mg_service_needs *ret)
+                                            struct mg_service_needs *ret, char ret_why[MG_CLI_WHY_SIZE])
 {
     const struct mg_table *controlled = &ret->controlled;
-    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &ret->controlled);
+    enum mg_exit_code code = mg_table_try_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &ret->controlled, ret_why);
     if (code == MG_EXIT_DONE) {
-        code = mg_table_read(cli, MG_REPORT_KEPT_SERVICES, NULL, 0, &ret->kept);
+        code = mg_table_try_read(cli, MG_REPORT_KEPT_SERVICES, NULL, 0, &ret->kept, ret_why);
     }
     for (int row = 0; row < controlled->row_count && code == MG_EXIT_DONE; row++) {
         if (strcmp(mg_table_cell(controlled, row, "is_used"), "t") == 0) {

@@ -27,7 +27,7 @@ struct mg_service_needs {
     struct mg_table controlled, kept; /* MG_REPORT_CONTROLLED, MG_REPORT_KEPT_SERVICES */
 };
 enum mg_exit_code mg_service_list_add_needs(struct mg_cli *cli, struct mg_service_list *list,
-                                            struct mg_service_needs *ret);
+                                            struct mg_service_needs *ret, char ret_why[MG_CLI_WHY_SIZE]);
 void mg_service_needs_free(struct mg_service_needs *needs);
 /* Reads the counts of all services' queues from the broker. */
 enum mg_class mg_service_list_look(struct mg_cli *cli, struct mg_service_list *list,

@@ -119,7 +119,7 @@ void mg_cli_by(const struct mg_cli *cli, char *ret_text, size_t size)
     mg_utf8_mend(ret_text); /* the cut may split a character, which the database refuses */
 }
 
-static enum mg_exit_code code_of(enum mg_class class)
+enum mg_exit_code mg_cli_code_of(enum mg_class class)
 {
     switch (class) {
     case MG_BAD_INPUT:
@@ -138,7 +138,7 @@ static enum mg_exit_code code_of(enum mg_class class)
 
 enum mg_exit_code mg_cli_fail_err(const struct mg_err *err)
 {
-    return mg_cli_fail(code_of(err->class), "%s", err->text);
+    return mg_cli_fail(mg_cli_code_of(err->class), "%s", err->text);
 }
 
 struct opening {
@@ -209,7 +209,7 @@ enum mg_exit_code mg_cli_try_store(struct mg_cli *cli, bool skips_schema_check, 
                                        .on_refused = store_refused,
                                        .arg = &opening};
     if (mg_store_create(cli->loop, &options, &cli->store, &err) != MG_OK) {
-        return why_write(ret_why, code_of(err.class), "%s", err.text);
+        return why_write(ret_why, mg_cli_code_of(err.class), "%s", err.text);
     }
     opening_wait(&opening, "database");
     if (cli->refusal[0] != '\0') {
@@ -298,6 +298,7 @@ void mg_cli_close(struct mg_cli *cli)
         mg_broker_destroy(cli->broker);
     }
     mg_store_destroy(cli->store);
+    mg_readings_free(cli);
     mg_loop_destroy(cli->loop);
 }
 

@@ -39,20 +39,27 @@ static enum mg_class names_read(const struct mg_cli *cli, struct mg_topology_nam
 }
 
 /* Without names on the command line, uses the services of the loaded workflows. A broker may be set up
- * before its database: then only the fixed queues are made, and a note reports it. */
-static void names_find(struct mg_cli *cli, struct mg_service_list *list, struct mg_service_needs *needs,
-                       struct mg_topology_names *names)
+ * before its database: then only the fixed queues are made, and a note reports it. With a database that
+ * cannot be read, services are left out that nobody sees: that is an error. */
+static enum mg_exit_code names_find(struct mg_cli *cli, struct mg_service_list *list,
+                                    struct mg_service_needs *needs, struct mg_topology_names *names)
 {
     char why[MG_CLI_WHY_SIZE];
     if (names->service_count + names->client_count > 0) {
-        return;
+        return MG_EXIT_DONE;
     }
     if (mg_cli_try_store(cli, false, why) != MG_EXIT_DONE) {
         mg_cli_note("the services of the loaded workflows are not known, name them with --service: %s", why);
-    } else if (mg_service_list_add_needs(cli, list, needs) == MG_EXIT_DONE) {
-        names->services = list->names;
-        names->service_count = list->count;
+        return MG_EXIT_DONE;
     }
+    enum mg_exit_code code = mg_service_list_add_needs(cli, list, needs, why);
+    if (code != MG_EXIT_DONE) {
+        return mg_cli_fail(
+            code, "the services of the loaded workflows are not known, name them with --service: %s", why);
+    }
+    names->services = list->names;
+    names->service_count = list->count;
+    return MG_EXIT_DONE;
 }
 
 static void line_add(void *arg, const char *line)
@@ -96,20 +103,21 @@ static enum mg_exit_code verb_broker_apply(struct mg_cli *cli)
     mg_buf_init(&missing, MG_POLICY_LISTS_MAX_BYTES);
     mg_buf_init(&still, MG_POLICY_LISTS_MAX_BYTES);
     enum mg_class class = names_read(cli, &names, &err);
-    if (class == MG_OK) {
-        names_find(cli, &list, &needs, &names);
+    enum mg_exit_code code = class == MG_OK ? names_find(cli, &list, &needs, &names) : mg_cli_fail_err(&err);
+    if (code == MG_EXIT_DONE) {
         bindings_read(cli, &missing);
         class = mg_topology_apply(&cli->options.broker, &names, mg_cli_print_line, cli, &err);
         bindings_read(cli, &still);
         bindings_print(cli, &missing, &still);
-    }
-    if (class == MG_OK && mg_broker_has_api(&cli->options.broker)) {
-        class = mg_broker_policy_apply(&cli->options.broker, mg_cli_print_line, cli, &err);
+        if (class == MG_OK && mg_broker_has_api(&cli->options.broker)) {
+            class = mg_broker_policy_apply(&cli->options.broker, mg_cli_print_line, cli, &err);
+        }
+        code = class == MG_OK ? MG_EXIT_DONE : mg_cli_fail_err(&err);
     }
     mg_buf_finish(&missing);
     mg_buf_finish(&still);
     mg_service_needs_free(&needs);
-    return class == MG_OK ? MG_EXIT_DONE : mg_cli_fail_err(&err);
+    return code;
 }
 
 static enum mg_exit_code api_check(struct mg_cli *cli)
@@ -138,13 +146,15 @@ static enum mg_exit_code verb_broker_check(struct mg_cli *cli)
     struct mg_service_list list = {.count = 0};
     struct mg_service_needs needs = {.kept = {0}};
     enum mg_class class = names_read(cli, &names, &err);
-    if (class != MG_OK) {
-        return mg_cli_fail_err(&err);
+    enum mg_exit_code code = class == MG_OK ? names_find(cli, &list, &needs, &names) : mg_cli_fail_err(&err);
+    if (code == MG_EXIT_DONE) {
+        class = mg_topology_check(&cli->options.broker, &names, mg_cli_print_line, cli, &is_compared, &err);
+        code = class == MG_OK ? MG_EXIT_DONE : mg_cli_fail_err(&err);
     }
-    names_find(cli, &list, &needs, &names);
-    class = mg_topology_check(&cli->options.broker, &names, mg_cli_print_line, cli, &is_compared, &err);
     mg_service_needs_free(&needs);
-    enum mg_exit_code code = class == MG_OK ? MG_EXIT_DONE : mg_cli_fail_err(&err);
+    if (code != MG_EXIT_DONE && class == MG_OK) {
+        return code;
+    }
     if (class == MG_OK && !is_compared) {
         mg_cli_note("nothing is missing; only the user of broker apply has the right to compare "
                     "properties");

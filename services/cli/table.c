@@ -1,39 +1,76 @@
 /* Reads report rows and prints them: aligned for people, JSON for programs. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/print.h"
 #include "cli.h"
 
-struct reading {
+struct mg_reading {
+    struct mg_reading *next; /* of those without an answer */
     struct mg_cli *cli;
-    struct mg_table *table;
+    struct mg_table *table; /* NULL: nobody waits for the answer any more */
     bool is_over;
     enum mg_exit_code code;
+    char *why;
 };
 
 static void rows_came(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
-    struct reading *reading = arg;
+    struct mg_reading *reading = arg;
+    if (reading->table == NULL) {
+        return;
+    }
     reading->is_over = true;
     if (err != NULL) {
-        reading->code = mg_cli_fail_err(err);
+        reading->code = mg_cli_code_of(err->class);
+        (void)snprintf(reading->why, MG_CLI_WHY_SIZE, "%s", err->text);
     } else if (!mg_table_keep(reading->table, rows, !reading->cli->is_json)) {
-        reading->code = mg_cli_fail(MG_EXIT_ERROR, "could not keep the answer: out of memory");
+        reading->code = MG_EXIT_ERROR;
+        (void)snprintf(reading->why, MG_CLI_WHY_SIZE, "could not keep the answer: out of memory");
     }
+}
+
+enum mg_exit_code mg_table_try_read(struct mg_cli *cli, enum mg_report report, const char *const *params,
+                                    int param_count, struct mg_table *ret_table,
+                                    char ret_why[MG_CLI_WHY_SIZE])
+{
+    struct mg_reading *reading = calloc(1, sizeof(*reading));
+    *ret_table = (struct mg_table){0};
+    if (reading == NULL) {
+        (void)snprintf(ret_why, MG_CLI_WHY_SIZE, "could not read: out of memory");
+        return MG_EXIT_ERROR;
+    }
+    *reading = (struct mg_reading){NULL, cli, ret_table, false, MG_EXIT_DONE, ret_why};
+    mg_store_report(cli->store, report, params, param_count, rows_came, reading);
+    if (!mg_cli_wait(cli, &reading->is_over, cli->options.timeout_ms)) {
+        (void)snprintf(ret_why, MG_CLI_WHY_SIZE, "the database did not answer in time");
+        reading->table = NULL;
+        reading->next = cli->unanswered;
+        cli->unanswered = reading;
+        return MG_EXIT_TIMED_OUT;
+    }
+    enum mg_exit_code code = reading->code;
+    free(reading);
+    return code;
 }
 
 enum mg_exit_code mg_table_read(struct mg_cli *cli, enum mg_report report, const char *const *params,
                                 int param_count, struct mg_table *ret_table)
 {
-    struct reading reading = {cli, ret_table, false, MG_EXIT_DONE};
-    *ret_table = (struct mg_table){0};
-    mg_store_report(cli->store, report, params, param_count, rows_came, &reading);
-    if (!mg_cli_wait(cli, &reading.is_over, cli->options.timeout_ms)) {
-        return mg_cli_fail(MG_EXIT_TIMED_OUT, "the database did not answer in time");
+    char why[MG_CLI_WHY_SIZE];
+    enum mg_exit_code code = mg_table_try_read(cli, report, params, param_count, ret_table, why);
+    return code == MG_EXIT_DONE ? code : mg_cli_fail(code, "%s", why);
+}
+
+void mg_readings_free(struct mg_cli *cli)
+{
+    while (cli->unanswered != NULL) {
+        struct mg_reading *reading = cli->unanswered;
+        cli->unanswered = reading->next;
+        free(reading);
     }
-    return reading.code;
 }
 
 /* Above any payload or story that the database can hold. */

@@ -35,10 +35,10 @@ DOCTOR_WORDS = 24   # of a line, without its figures
 
 
 class Bench:
-    """`factor`: of all bounds, for a machine with other work."""
+    """`factor`: of all bounds, for a machine with other work. `turns_back`: the last step of each order is refused."""
 
-    def __init__(self, factor):
-        self.factor = factor
+    def __init__(self, factor, turns_back=False):
+        self.factor, self.turns_back = factor, turns_back
         self.scratch = cluster.make_scratch("makegood-matrix-")
         self.servers = servers.Servers(self.scratch)
         self.database = self.client = self.wire = self.cluster = self.api = None
@@ -60,6 +60,8 @@ class Bench:
         self.apply()
         self.rows(wire.FAIL)
         self.load_workflow()
+        if self.turns_back:
+            self.cluster.remotes["carrier"].switch("decline")
         self.start_gateway()
         self.console, self.token, _ = self.cluster.start_console()
         self.client = self.connect()
@@ -209,13 +211,15 @@ class Bench:
         self.cluster.tool("dead", "requeue", "--all", "--reason", "the matrix has mended it")
 
     def faults_of_effects(self):
-        """What the ledgers hold beside one effect of each step of the cell's orders."""
+        """What the ledgers hold beside one effect of each step of the cell's orders, which is undone if they turn back."""
         faults = []
+        wanted = {name: ("undone", 1) if self.turns_back else ("done", 1) for name in ("reserve", "charge", "ship")}
+        wanted["ship"] = ("none", 0) if self.turns_back else wanted["ship"]
         for name, service in (("reserve", "inventory"), ("charge", "payment"), ("ship", "carrier")):
             entries = self.cluster.remotes[service].entries()
             for order_id in self.orders:
                 entry = entries.get(f"{order_id}.{name}.do", {"state": "none", "effects": 0})
-                if (entry["state"], entry["effects"]) != ("done", 1):
+                if (entry["state"], entry["effects"]) != wanted[name]:
                     faults.append(f"{order_id}.{name}: {entry['state']}, {entry['effects']} effects")
         return faults
 

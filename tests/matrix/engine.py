@@ -13,7 +13,7 @@ import time
 import traceback
 from typing import Callable, Optional
 
-from bench import BY_ITSELF_S, GONE, pause
+from bench import BY_ITSELF_S, ENDS, GONE, pause
 
 OTHERS = 5
 SOON_S = 15.0   # until orders have ended that nothing held up for long
@@ -135,7 +135,7 @@ def run_round(bench, cells):
         one = ones[cell.name]
         own = [fault for fault in faults if fault.startswith(one)]
         count = fired.get((cell.rule[0], one), 0)
-        if states[one] != "processed" or own or stand:
+        if states[one] not in ENDS or own or stand:
             verdicts.append(Verdict(cell, RED, f"{stand}{one} is {states[one]}, failed {count} times; {own}"))
         elif not count:
             verdicts.append(Verdict(cell, UNBUILT, "the statement did not come with this order"))

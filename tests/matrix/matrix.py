@@ -11,6 +11,7 @@ import time
 from bench import Bench
 import engine
 import learn
+import table_definitions
 import table_processes
 import table_queues
 import table_statements
@@ -25,9 +26,10 @@ SAMPLE = ("a every statement × 54000", "a insert_orders × 08006 × one", "a up
 
 def parse(words):
     parser = argparse.ArgumentParser(prog="tests/matrix/run", description="Tries every boundary × every misbehaviour.")
-    parser.add_argument("words", nargs="*", metavar="WORD", help="a table (a, b, c), a row, a column, or one or all orders; none: all cells")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="a table (a, b, c, f), a row, a column, or one or all orders; none: all cells")
     parser.add_argument("--sample", action="store_true", help="a fixed sample of some minutes: for tests/run --long")
     parser.add_argument("--every", action="store_true", help="each statement × each code for all orders, which takes hours")
+    parser.add_argument("--back", action="store_true", help="each order turns back: its last step is refused")
     parser.add_argument("--factor", type=float, default=1.0, metavar="N", help="of all bounds, for a machine with other work (1)")
     parser.add_argument("--seed", type=int, metavar="N", help="which codes each statement has for all orders (drawn, and printed)")
     parser.add_argument("--minutes", type=float, metavar="M", help="ends after these; cells that are left over fail the run")
@@ -104,12 +106,12 @@ def main(words):
     if options.seed is None:
         options.seed = 1 if options.sample else random.SystemRandom().randrange(1 << 31)
     processes.end_on_signals()
-    bench, code = Bench(options.factor), 1
+    bench, code = Bench(options.factor, options.back), 1
     try:
         bench.start()
         learn.learn(bench)
-        cells = choose(table_statements.cells(bench, options.seed, options.every) + table_queues.cells(bench) + table_processes.cells(),
-                       options)
+        cells = choose(table_statements.cells(bench, options.seed, options.every) + table_queues.cells(bench) + table_processes.cells()
+                       + table_definitions.cells(bench), options)
         if not cells:
             print("matrix: no table, row or column has this name", file=sys.stderr)
             return 2
