@@ -33,6 +33,7 @@ import faults_process  # noqa: E402,F401
 import faults_whole  # noqa: E402,F401
 import mend  # noqa: E402
 import rows  # noqa: E402
+from by_hand import Operator  # noqa: E402
 from load import Load  # noqa: E402
 from nemesis import BOUND_S, FAULTS, Nemesis  # noqa: E402
 
@@ -212,7 +213,9 @@ def run(options):
         if names is not None and not nemesis.faults:
             print(f"chaos: skipped: {', '.join(nemesis.skipped)}: this machine or run has not what that needs")
             return 0
+        operator = Operator(stage, history)
         load.start()
+        operator.start()
         stage.wait_s(WARM_UP_S)
         findings = check.Findings()
         findings.texts += run_faults(nemesis, options)
@@ -220,12 +223,15 @@ def run(options):
         stage.wait_s(2.0)
         took_s = settle(stage, load)
         load.end()
+        operator.end()
         for what in options.sabotage:
             falsify(stage, what)
+        findings.check(operator.failure is None, 2, f"the operator gave up: {operator.failure}")
         check.check_all(findings, stage, load, nemesis.injections)
         check.check_ends(findings, stage)
         wrong = findings.texts + ([] if options.short else late)
         tell(options, load, nemesis, findings, late, took_s, seed)
+        print(f"steps in doubt that the operator settled: {operator.settled}")
     finally:
         if stage is not None:
             keep = bool(wrong) or options.keep

@@ -83,8 +83,8 @@ def check_orders(findings, stage, orders, rows):
         is_ended = row["process_state"] in ENDS
         findings.lost += not is_ended
         findings.check(is_ended, 2, f"{order_id} ({order.kind.name}) is still {row['process_state']}, {row['reason']}")
-        findings.check(not is_ended or row["process_state"] == order.kind.meant, 23,
-                       f"{order_id} ({order.kind.name}) ended as {row['process_state']}, meant was {order.kind.meant}")
+        findings.check(not is_ended or row["process_state"] in order.kind.meant, 23,
+                       f"{order_id} ({order.kind.name}) ended as {row['process_state']}, meant was {' or '.join(order.kind.meant)}")
         findings.check(order.ended == row["process_state"], 18,
                        f"{order_id} is {row['process_state']}, its client was told {order.ended}")
         findings.check(not order.contradictions, 18, f"{order_id}: its client was told {order.contradictions[:2]} besides")
@@ -149,6 +149,8 @@ def check_effects(findings, row, steps, ledgers):
                            f"{entry['state']}, {entry['effects']} effects")
         if row["process_state"] in ("compensated", "cancelled"):
             findings.check(entry["state"] != "done", 11, f"{key}: compensated; the ledger says done")
+        if (row["workflow"], step["step"]) == ("watched", "charge"):
+            findings.check(entry.get("do_requests", 0) <= 1, 4, f"{key}: at most once; the ledger says {entry.get('do_requests')} requests")
         findings.check(step["attempt"] > 0 or entry["effects"] == 0, 9, f"{key}: never dispatched; the ledger says {entry['state']}")
         if entry["state"] == "undone" and entry.get("undone_at_ms"):
             undone.append((step["step"], entry["undone_at_ms"]))

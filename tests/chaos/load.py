@@ -30,22 +30,27 @@ CALM_S = 1.5        # an order of a remote that does not dawdle is never silent 
 QUIET_S = 33.0
 IDLE_S = 1.0        # of a poster without orders: then its connection must be serviced
 
-# The behaviour that an order requests of the remotes, its expected end, and whether it takes only as long as the remotes need.
+# The behaviour that an order requests of the remotes, its possible ends, and whether it takes only as long as the remotes need.
 # Shares in percent.
 Kind = collections.namedtuple("Kind", "name share behaviour meant is_plain workflows")
 ALL = ("three", "careful", "fan", "pivot", "patient")
 FREE = ("three", "careful", "fan")
 KINDS = (
-    Kind("plain", 58, None, "processed", True, ALL),
-    Kind("carrier declines", 16, {"carrier": "decline"}, "compensated", True, FREE),
-    Kind("refund fails once", 3, {"carrier": "decline", "payment": "undo-fail:1"}, "compensated", False, FREE),
-    Kind("payment is down for two calls", 3, {"payment": "unavailable:2"}, "processed", False, ALL),
-    Kind("payment says come back later", 2, {"payment": "too-many:1"}, "processed", False, ALL),
-    Kind("inventory acts, then drops the line", 4, {"inventory": "drop"}, "processed", False, ALL),
-    Kind("carrier acts, answers late", 4, {"carrier": "slow:1500"}, "processed", False, ALL),
-    Kind("payment acts late", 3, {"payment": "late:800"}, "processed", False, ALL),
-    Kind("carrier acts, half an answer", 3, {"carrier": "truncate:1"}, "processed", False, ALL),
-    Kind("payment works for a second", 4, {"payment": "accept:1000"}, "processed", False, ("patient",)),
+    Kind("plain", 51, None, ("processed",), True, ALL),
+    Kind("carrier declines", 16, {"carrier": "decline"}, ("compensated",), True, FREE),
+    Kind("refund fails once", 3, {"carrier": "decline", "payment": "undo-fail:1"}, ("compensated",), False, FREE),
+    Kind("payment is down for two calls", 3, {"payment": "unavailable:2"}, ("processed",), False, ALL),
+    Kind("payment says come back later", 2, {"payment": "too-many:1"}, ("processed",), False, ALL),
+    Kind("inventory acts, then drops the line", 4, {"inventory": "drop"}, ("processed",), False, ALL),
+    Kind("carrier acts, answers late", 4, {"carrier": "slow:1500"}, ("processed",), False, ALL),
+    Kind("payment acts late", 3, {"payment": "late:800"}, ("processed",), False, ALL),
+    Kind("carrier acts, half an answer", 3, {"carrier": "truncate:1"}, ("processed",), False, ALL),
+    Kind("a proxy's page answers for payment", 2, {"payment": "page:2"}, ("compensated",), False, FREE),
+    Kind("a proxy's page answers the refund", 2, {"carrier": "decline", "payment": "undo-page:2"}, ("compensated",), False, FREE),
+    # A charge whose answer is lost is settled by hand: as done, or as absent, which turns the order back.
+    Kind("payment forgets its keys", 2, {"payment": "forgetful"}, ("processed", "compensated"), False, ("watched",)),
+    Kind("payment is asked once, and its answer is lost", 1, {"payment": "drop"}, ("processed", "compensated"), False, ("watched",)),
+    Kind("payment works for a second", 4, {"payment": "accept:1000"}, ("processed",), False, ("patient",)),
 )
 
 

@@ -317,8 +317,11 @@ class Stage:
                step("ship", "carrier", after=["reserve", "charge"], **STEP)]
         pivot = three()
         pivot[1]["pivot"] = True
+        watched = three()
+        watched[1].update(at_most_once=True, on_unknown="operator", retry={"attempts": 1})
         for name, steps in (("three", three()), ("careful", three(verify=True)), ("fan", fan), ("pivot", pivot),
-                            ("patient", three(finish_within="24h", poll="500ms"))):
+                            ("patient", three(finish_within="24h", poll="500ms")),
+                            ("watched", watched)):
             for each in steps:
                 each["undo"].update(STEP)
             definition = {"workflow": name, "version": 1, "complete_within": "24h", "steps": steps}

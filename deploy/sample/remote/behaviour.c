@@ -25,6 +25,7 @@ static const struct row {
     [MODE_UNAVAILABLE] = {"unavailable", NUMBER_COUNT, false, -1, ON_ALL},
     [MODE_TOO_MANY] = {"too-many", NUMBER_COUNT, false, -1, ON_ALL},
     [MODE_REDIRECT] = {"redirect", NUMBER_COUNT, false, -1, ON_DO},
+    [MODE_PAGE] = {"page", NUMBER_COUNT, false, -1, ON_ALL},
     [MODE_SILENT] = {"silent", NUMBER_COUNT, false, -1, ON_ALL},
     [MODE_LATE] = {"late", NUMBER_MS, true, 1, ON_DO},
     [MODE_SLOW] = {"slow", NUMBER_MS, true, -1, ON_DO},
@@ -36,6 +37,7 @@ static const struct row {
     [MODE_FORGETFUL] = {"forgetful", NUMBER_NONE, false, -1, ON_DO},
     [MODE_UNDO_FAIL] = {"undo-fail", NUMBER_COUNT, false, -1, ON_UNDO},
     [MODE_UNDO_REFUSE] = {"undo-refuse", NUMBER_COUNT, false, -1, ON_UNDO},
+    [MODE_UNDO_PAGE] = {"undo-page", NUMBER_COUNT, false, -1, ON_UNDO},
 };
 
 static bool number_parse(const char **text, int64_t max, int64_t *ret_number)

@@ -15,6 +15,7 @@ enum mode {
     MODE_UNAVAILABLE,
     MODE_TOO_MANY,
     MODE_REDIRECT,
+    MODE_PAGE,
     MODE_SILENT,
     MODE_LATE,
     MODE_SLOW,
@@ -26,6 +27,7 @@ enum mode {
     MODE_FORGETFUL,
     MODE_UNDO_FAIL,
     MODE_UNDO_REFUSE,
+    MODE_UNDO_PAGE,
     MODE_COUNT,
 };
 

@@ -72,6 +72,8 @@ static bool is_out(const struct exchange *exchange, enum mode mode, enum MHD_Res
     } else if (mode == MODE_REDIRECT) {
         *ret_result = answer_json(exchange, MHD_HTTP_FOUND, "{\"error\":{\"code\":\"moved\"}}", "Location",
                                   "/elsewhere");
+    } else if (mode == MODE_PAGE || mode == MODE_UNDO_PAGE) {
+        *ret_result = answer_page(exchange);
     } else if (mode == MODE_SILENT) {
         (void)wait_for_client_ms(exchange, BEHAVIOUR_MS_MAX); /* however it ends, there is no answer */
         *ret_result = answer_nothing();

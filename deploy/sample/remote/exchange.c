@@ -10,15 +10,16 @@
 
 #define HUGE_BODY_BYTES   (10 * 1024 * 1024) /* ten times an agent's default limit */
 #define ANSWER_BLOCK_SIZE (64 * 1024)
+#define JSON              "application/json"
 
 static enum MHD_Result send_response(const struct exchange *exchange, unsigned int status,
-                                     struct MHD_Response *response, const char *header_name,
-                                     const char *header_value)
+                                     const char *content_type, struct MHD_Response *response,
+                                     const char *header_name, const char *header_value)
 {
     if (!response) {
         return MHD_NO;
     }
-    enum MHD_Result result = MHD_add_response_header(response, "Content-Type", "application/json");
+    enum MHD_Result result = MHD_add_response_header(response, "Content-Type", content_type);
     if (result == MHD_YES && header_name) {
         result = MHD_add_response_header(response, header_name, header_value);
     }
@@ -41,7 +42,7 @@ enum MHD_Result answer_json(const struct exchange *exchange, unsigned int status
     if (!response) {
         free(copy);
     }
-    return send_response(exchange, status, response, header_name, header_value);
+    return send_response(exchange, status, JSON, response, header_name, header_value);
 }
 
 enum MHD_Result answer_error(const struct exchange *exchange, unsigned int status, const char *code,
@@ -60,11 +61,20 @@ enum MHD_Result answer_nothing(void)
     return MHD_NO;
 }
 
+enum MHD_Result answer_page(const struct exchange *exchange)
+{
+    static char page[] = "<html><head><title>404 Not Found</title></head><body><center><h1>404 Not "
+                         "Found</h1></center><hr></body></html>";
+    return send_response(exchange, MHD_HTTP_NOT_FOUND, "text/html",
+                         MHD_create_response_from_buffer(sizeof(page) - 1, page, MHD_RESPMEM_PERSISTENT),
+                         NULL, NULL);
+}
+
 enum MHD_Result answer_garbage(const struct exchange *exchange)
 {
     static char garbage[] = "\xff\xfe{\"state\": <!-- 500 \x01\x02 [[[[ \xc3\x28";
     return send_response(
-        exchange, MHD_HTTP_OK,
+        exchange, MHD_HTTP_OK, JSON,
         MHD_create_response_from_buffer(sizeof(garbage) - 1, garbage, MHD_RESPMEM_PERSISTENT), NULL, NULL);
 }
 
@@ -85,7 +95,7 @@ static ssize_t read_huge(void *arg, uint64_t at, char *block, size_t size)
 enum MHD_Result answer_huge(const struct exchange *exchange)
 {
     return send_response(
-        exchange, MHD_HTTP_OK,
+        exchange, MHD_HTTP_OK, JSON,
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, ANSWER_BLOCK_SIZE, read_huge, NULL, NULL), NULL,
         NULL);
 }
@@ -120,7 +130,7 @@ enum MHD_Result answer_half(const struct exchange *exchange, const char *json)
     if (!response) {
         free(half);
     }
-    return send_response(exchange, MHD_HTTP_OK, response, NULL, NULL);
+    return send_response(exchange, MHD_HTTP_OK, JSON, response, NULL, NULL);
 }
 
 /* Polls until time is up: true. False: one of the descriptors spoke. */

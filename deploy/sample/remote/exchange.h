@@ -40,7 +40,8 @@ enum MHD_Result answer_json(const struct exchange *exchange, unsigned int status
 /* {"error": code, "reason": reason} */
 enum MHD_Result answer_error(const struct exchange *exchange, unsigned int status, const char *code,
                              const char *reason);
-enum MHD_Result answer_nothing(void); /* closes the connection */
+enum MHD_Result answer_nothing(void);                         /* closes the connection */
+enum MHD_Result answer_page(const struct exchange *exchange); /* 404 in HTML, as an ingress answers */
 enum MHD_Result answer_garbage(const struct exchange *exchange);
 enum MHD_Result answer_huge(const struct exchange *exchange);
 enum MHD_Result answer_half(const struct exchange *exchange, const char *json);
