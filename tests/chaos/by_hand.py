@@ -1,6 +1,6 @@
 """The operator: asks the service about each step in doubt that no repetition may settle, and settles it with the tool.
 
-A service that forgets its keys acts again at each repetition. Its steps are `at_most_once`: one whose answer is lost stays `unknown`,
+A service that forgets its keys acts again at each repetition. Its steps are `at_most_once`: with its answer lost, such a step stays `unknown`,
 and its order waits for a person. The ledger stands for the service's own pages.
 """
 
@@ -13,7 +13,7 @@ import psycopg2
 from local import processes
 
 LOOK_S = 2.0
-# A request may lie in a silent wire for 30 s, and the service acts on it when the wire is whole again. An operator who asks before
+# A request may lie in a silent wire for 30 s, and the service acts on it when the wire is whole again. An operator that asks before
 # that learns of nothing, and settles a charge that comes afterwards.
 DOUBT_S = 45
 SETTLE_S = 20  # for one call of the tool; it is called again if the broker was away

@@ -47,7 +47,7 @@ KINDS = (
     Kind("carrier acts, half an answer", 3, {"carrier": "truncate:1"}, ("processed",), False, ALL),
     Kind("a proxy's page answers for payment", 2, {"payment": "page:2"}, ("compensated",), False, FREE),
     Kind("a proxy's page answers the refund", 2, {"carrier": "decline", "payment": "undo-page:2"}, ("compensated",), False, FREE),
-    # A charge whose answer is lost is settled by hand: as done, or as absent, which turns the order back.
+    # A charge with a lost answer is settled by hand: as done, or as absent, which turns the order back.
     Kind("payment forgets its keys", 2, {"payment": "forgetful"}, ("processed", "compensated"), False, ("watched",)),
     Kind("payment is asked once, and its answer is lost", 1, {"payment": "drop"}, ("processed", "compensated"), False, ("watched",)),
     Kind("payment works for a second", 4, {"payment": "accept:1000"}, ("processed",), False, ("patient",)),
