@@ -400,7 +400,8 @@ static void context_make(const struct mg_batch *batch, struct mg_fold *fold, str
     ret_context->wants_step_status = fold->record->wants_step_status;
     ret_context->known_results = mg_render_known_results(fold);
     for (int i = 0; i < fold->workflow->workflow->plan.step_count; i++) {
-        ret_context->gate[i] = mg_gate_reason(fold->workflow->gates[i], fold->record->is_high);
+        bool is_first = fold->record->order.steps[i].state == MG_STEP_PENDING;
+        ret_context->gate[i] = mg_gate_reason(fold->workflow->gates[i], fold->record->is_high, is_first);
     }
 }
 
@@ -427,6 +428,8 @@ static void verdict_count(struct mg_batch *batch, const struct mg_item *item, co
             item->fold->entered[transition->to]++;
         } else if (transition->reason == MG_REASON_NO_CONSUMER) {
             mg_gate_held(item->fold->workflow->gates[transition->step]);
+        } else if (transition->reason == MG_REASON_WINDOW_FULL) {
+            mg_gate_parked(item->fold->workflow->gates[transition->step], item->fold->record->is_high);
         }
     }
 }

@@ -10,7 +10,8 @@
  *
  * A service that was down is probed by one request for all. No other goes out until its agents report more.
  *
- * A step held back here is parked and costs nothing; the supervisor sends a command for it later.
+ * A step held back here is parked and costs nothing; the supervisor sends a command for it later. So a full
+ * queue holds up its own steps only, within the bound of park.c.
  */
 #include "gates.h"
 
@@ -40,8 +41,10 @@
 /* A full queue has room again for moments, and is full as soon as new orders have used it. */
 #define MG_GATE_HELD_MS 5000
 /* The last quarter of a window is for orders that have begun. If new ones filled it, each later step would
- * be parked. */
+ * be parked. Where steps are parked, it is for those, for undos and for retries. */
 #define MG_GATE_BEGUN_SHARE 4
+/* A line ends when the queue holds less than this part of the window: those asked about do not fill it. */
+#define MG_GATE_LINE_SHARE 2
 
 static bool has_missing_queue(const struct mg_gate *gate)
 {
@@ -117,23 +120,6 @@ static bool is_at_rest(const struct mg_gate_queue *queue)
     return queue->is_seen && queue->consumers > 0 && queue->ready == 0 && queue->since == 0;
 }
 
-void mg_gates_look(struct mg_scheduler *scheduler)
-{
-    for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
-        if (gate->alert != MG_GATE_ALERT_UNSURE && ++gate->alert_for_ticks >= MG_GATE_ALERT_TICKS) {
-            gate->alert = MG_GATE_ALERT_UNSURE;
-            if (gate->is_missed) {
-                mg_gate_held(gate);
-            }
-        }
-        for (int i = 0; i < 2; i++) {
-            if (!is_at_rest(&gate->queues[i])) {
-                mg_broker_look(scheduler->broker, gate->queues[i].name);
-            }
-        }
-    }
-}
-
 void mg_gates_unseen(struct mg_scheduler *scheduler)
 {
     for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
@@ -157,6 +143,39 @@ static bool queue_holds(struct mg_gate *gate, struct mg_gate_queue *queue, int64
     return queue->ready + queue->since >= window;
 }
 
+static bool gate_holds_intake(struct mg_gate *gate, bool is_high)
+{
+    int64_t window = gate->scheduler->options->window;
+    struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
+    int64_t full = queue->park.has_line ? window / MG_GATE_LINE_SHARE : window - window / MG_GATE_BEGUN_SHARE;
+    bool is_served = queue->consumers > 0 && gate->reported == MG_REASON_NONE;
+    if (!is_served || !queue_holds(gate, queue, full)) {
+        queue->park.has_line = false;
+        return false;
+    }
+    return mg_park_holds(gate, is_high);
+}
+
+void mg_gates_look(struct mg_scheduler *scheduler)
+{
+    for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
+        if (gate->alert != MG_GATE_ALERT_UNSURE && ++gate->alert_for_ticks >= MG_GATE_ALERT_TICKS) {
+            gate->alert = MG_GATE_ALERT_UNSURE;
+            if (gate->is_missed) {
+                mg_gate_held(gate);
+            }
+        }
+        for (int i = 0; i < 2; i++) {
+            if (!is_at_rest(&gate->queues[i])) {
+                mg_broker_look(scheduler->broker, gate->queues[i].name);
+            }
+            if (gate->queues[i].park.has_line) { /* it also ends while no order comes */
+                (void)gate_holds_intake(gate, i == 1);
+            }
+        }
+    }
+}
+
 static bool is_probe_out(const struct mg_gate *gate)
 {
     return gate->is_probing && gate->probed_boot_ms != 0 &&
@@ -177,7 +196,7 @@ static bool is_left(const struct mg_gate *gate)
     return false;
 }
 
-enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high)
+enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high, bool is_first)
 {
     if (gate == NULL) {
         return MG_REASON_NONE;
@@ -196,8 +215,16 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high)
     if (mg_queue_rest_holds(&queue->rest)) {
         return queue->rest_reason;
     }
-    bool is_full = queue_holds(gate, queue, gate->scheduler->options->window);
+    bool is_full =
+        (is_first && queue->park.has_line) || queue_holds(gate, queue, gate->scheduler->options->window);
     return is_full ? MG_REASON_WINDOW_FULL : MG_REASON_NONE;
+}
+
+void mg_gate_parked(struct mg_gate *gate, bool is_high)
+{
+    if (gate != NULL) {
+        gate->queues[is_high ? 1 : 0].park.since++;
+    }
 }
 
 bool mg_gate_take(struct mg_gate *gate, bool is_high)
@@ -239,33 +266,30 @@ void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row
     }
 }
 
-/* A full queue without consumers holds up its own steps only. A served queue that is slower than intake
- * limits the intake of new orders. */
-bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high)
+bool mg_gates_hold_intake(const struct mg_scheduler *scheduler, bool is_high)
 {
-    int64_t window = scheduler->options->window;
+    bool is_held = false;
     for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
-        struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
-        if (queue->consumers > 0 && gate->reported == MG_REASON_NONE &&
-            queue_holds(gate, queue, window - window / MG_GATE_BEGUN_SHARE)) {
-            gate->full_boot_ms = mg_clock_boot_ms();
-            return true;
-        }
+        is_held = gate_holds_intake(gate, is_high) || is_held;
     }
-    return false;
+    return is_held;
 }
 
-const char *mg_gates_held_by(const struct mg_scheduler *scheduler)
+const struct mg_gate *mg_gates_held_by(const struct mg_scheduler *scheduler, bool *ret_is_at_most)
 {
     int64_t since_boot_ms = mg_clock_boot_ms() - MG_GATE_HELD_MS;
-    const char *service = NULL;
+    const struct mg_gate *found = NULL;
     for (const struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
-        if (gate->full_boot_ms != 0 && gate->full_boot_ms >= since_boot_ms) {
-            service = gate->service;
-            since_boot_ms = gate->full_boot_ms;
+        for (int i = 0; i < 2; i++) {
+            const struct mg_park *park = &gate->queues[i].park;
+            if (park->held_boot_ms != 0 && park->held_boot_ms >= since_boot_ms) {
+                found = gate;
+                since_boot_ms = park->held_boot_ms;
+                *ret_is_at_most = mg_park_is_at_most(park);
+            }
         }
     }
-    return service;
+    return found;
 }
 
 static void alert_text(const struct mg_gate *gate, char *ret_text, size_t size)

@@ -3,6 +3,7 @@
 #define MG_SCHEDULER_GATES_H
 
 #include "metrics.h"
+#include "park.h"
 #include "queue_rest.h"
 
 #include "base/queue_metrics.h"
@@ -23,6 +24,7 @@ struct mg_gate_queue {
     int64_t arrived;                 /* requests confirmed since the start */
     struct mg_queue_rest rest;       /* after a request that was not taken */
     enum mg_reason rest_reason;
+    struct mg_park park;
     struct mg_queue_metrics metrics;
 };
 
@@ -34,7 +36,6 @@ struct mg_gate {
     enum mg_reason reported;        /* from the agents' reports */
     bool is_probing;                /* the agents report that it was down and is to be probed */
     int64_t probed_boot_ms;         /* time of its last probe; 0: none */
-    int64_t full_boot_ms;           /* when it last held new orders back; 0: never */
     struct mg_service_metrics metrics;
     enum { MG_GATE_ALERT_UNSURE, MG_GATE_ALERT_OPEN, MG_GATE_ALERT_CLOSED } alert;
     int alert_for_ticks; /* since this process raised or closed it */
@@ -51,7 +52,10 @@ struct mg_gates {
 
 struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler,
                             const char *service); /* NULL: no memory, too many */
-enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high);
+/* `is_first`: the step was not sent before. */
+enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high, bool is_first);
+/* A step is parked since its queue is full. */
+void mg_gate_parked(struct mg_gate *gate, bool is_high);
 /* Takes one place of the window at the decision, so that the next order of the batch sees it. True: the
  * request is the trial of a queue that rested. */
 bool mg_gate_take(struct mg_gate *gate, bool is_high);
@@ -65,10 +69,10 @@ void mg_gate_held(struct mg_gate *gate);
 void mg_gates_look(struct mg_scheduler *scheduler);
 void mg_gates_unseen(struct mg_scheduler *scheduler); /* as mg_consumed_unseen */
 void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count);
-/* True if a served queue has no room left for new orders. */
-bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high);
-/* The service that held new orders back within the last seconds; NULL: none did. */
-const char *mg_gates_held_by(const struct mg_scheduler *scheduler);
+/* True if new orders wait for a served queue that is full (park.h). */
+bool mg_gates_hold_intake(const struct mg_scheduler *scheduler, bool is_high);
+/* The service for which new orders were held back within the last seconds; NULL: there is none. */
+const struct mg_gate *mg_gates_held_by(const struct mg_scheduler *scheduler, bool *ret_is_at_most);
 void mg_gate_published(struct mg_gate *gate, bool has_arrived);
 /* True while the queue rests: even requests already made for it do not go out. */
 bool mg_gate_is_resting(struct mg_gate *gate, const char *queue);

@@ -132,8 +132,8 @@ static struct mg_work *isolated_take(struct mg_scheduler *scheduler)
 int mg_inbox_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, int max)
 {
     bool is_open = mg_broker_publish_room(scheduler->broker) >= MG_INTAKE_ROOM;
-    bool is_high_open = is_open && !mg_gates_is_full(scheduler, true);
-    bool is_normal_open = is_open && !mg_gates_is_full(scheduler, false);
+    bool is_high_open = is_open && !mg_gates_hold_intake(scheduler, true);
+    bool is_normal_open = is_open && !mg_gates_hold_intake(scheduler, false);
     size_t room = scheduler->options->memory_bytes / MG_MEMORY_BODY;
     int count = 0;
     while (count < max) {

@@ -31,8 +31,8 @@ static bool has_work(const struct mg_scheduler *scheduler)
     const struct mg_work_list *lanes = scheduler->inbox.lanes;
     bool is_deciding = scheduler->batcher.batch != NULL || lanes[MG_LANE_REPLIES].first != NULL ||
                        lanes[MG_LANE_COMMANDS].first != NULL || lanes[MG_LANE_INTERNAL].first != NULL;
-    bool is_new = (lanes[MG_LANE_HIGH].first != NULL && !mg_gates_is_full(scheduler, true)) ||
-                  (lanes[MG_LANE_NORMAL].first != NULL && !mg_gates_is_full(scheduler, false));
+    bool is_new = (lanes[MG_LANE_HIGH].first != NULL && !mg_gates_hold_intake(scheduler, true)) ||
+                  (lanes[MG_LANE_NORMAL].first != NULL && !mg_gates_hold_intake(scheduler, false));
     return is_deciding || is_new || !TAILQ_EMPTY(&scheduler->outbox.unsent) ||
            scheduler->outbox.sent_count > 0;
 }
@@ -122,23 +122,24 @@ bool mg_standstill_is(const struct mg_scheduler *scheduler, char *ret_reason, si
     return true;
 }
 
-/* Work ends, and new orders of every workflow wait for room in the queue of one service (gates.c). */
+/* Work ends, and new orders of every workflow wait for room in the queue of one service (park.h). */
 static void held_write(const struct mg_scheduler *scheduler, char *ret_why, size_t size)
 {
     const struct mg_work_list *lanes = scheduler->inbox.lanes;
     const struct mg_work *first[] = {lanes[MG_LANE_HIGH].first, lanes[MG_LANE_NORMAL].first};
-    const char *service = mg_gates_held_by(scheduler);
+    bool is_at_most = false;
+    const struct mg_gate *gate = mg_gates_held_by(scheduler, &is_at_most);
     int64_t waits_ms = 0, now_ms = mg_clock_boot_ms();
     for (int i = 0; i < 2; i++) {
         int64_t one_ms = first[i] != NULL ? now_ms - first[i]->delivery->arrived_boot_ms : 0;
         waits_ms = one_ms > waits_ms ? one_ms : waits_ms;
     }
-    if (service != NULL && waits_ms >= MG_STANDSTILL_AFTER_MS) {
+    if (gate != NULL && waits_ms >= MG_STANDSTILL_AFTER_MS) {
         (void)snprintf(ret_why, size,
                        "new orders of all workflows wait, %d of them in hand for up to %lld s: the queue of "
-                       "service %s is full, for fewer requests are taken than come",
+                       "service %s is full%s, for fewer requests are taken than come",
                        lanes[MG_LANE_HIGH].count + lanes[MG_LANE_NORMAL].count, (long long)(waits_ms / 1000),
-                       service);
+                       gate->service, is_at_most ? " and the most steps are parked for it" : "");
     }
 }
 

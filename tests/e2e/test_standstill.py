@@ -183,22 +183,48 @@ def commits_that_wait_for_a_standby_are_named(s):
     assert not wrong(s, "standby"), doctor(s)
 
 
-@scenario(services=("inventory", "payment"), options={"scheduler": ("--window", 8)})
-def new_orders_that_wait_for_one_slow_service_are_told(s):
-    """Would catch: orders of every workflow that schedulers hold back for one limited service, while all that look call them taken."""
+NARROW = {"scheduler": ("--window", 8, "--batch", 16), "supervisor": ("--window", 8)}  # 80 steps of a service may be parked
+
+
+@contextlib.contextmanager
+def slow_payment(s, count):
+    """So many orders for a service that takes next to none of them; they all end once it is well."""
     s.load_workflow("slow", [step("charge", "payment", complete_within="10m", undo=False)])
     s.load_workflow("other", [step("reserve", "inventory", undo=False)])
     s.cluster.tool("service", "limit", "payment", "--rate", "0.001", "--reason", "it is slow today")
-    many = [s.client.submit("slow") for _ in range(300)]
+    many = [s.client.submit("slow") for _ in range(count)]
     s.wait(lambda: s.client.depth("agent.payment.requests") >= 6, "the queue of payment is full")
-    last = s.client.submit("other")
-    line = s.wait(lambda: wrong(s, "the queue of service payment is full"), "doctor names the service", TOLD_S)[0]
-    assert "new orders of all workflows wait" in line and "makegood service list" in line, line
-    done = s.cluster.tool("order", "explain", last.order_id, check=False)
-    assert done.returncode == 3 and "the queue of service payment is full" in done.stderr, done.stderr
-    assert "the queue of service payment is full" in s.cluster.tool("top", "-o", "json", check=False).stdout
+    yield
     s.cluster.tool("service", "limit", "payment", "--rate", "none", "--reason", "it is well")
-    s.client.wait_status(last, "processed")
     for order in many:
         s.client.wait_status(order, "processed")
+
+
+@scenario(services=("inventory", "payment"), options=NARROW)
+def a_full_queue_holds_up_its_own_orders_only(s):
+    """Would catch: one slow service that holds back the new orders of each workflow."""
+    parked = "SELECT count(*) AS n FROM order_step WHERE service = 'payment' AND reason = 'window_full'"
+    with slow_payment(s, 70):
+        for _ in range(3):
+            others = [s.client.submit("other") for _ in range(10)]
+            for order in others:
+                s.client.wait_status(order, "processed")
+        assert s.client.depth("agent.payment.requests") >= 6
+        s.wait(lambda: s.rows(parked)[0]["n"] >= 20, "the orders that need it are accepted and parked")
+        assert not wrong(s, "is full"), doctor(s)
+
+
+@scenario(services=("inventory", "payment"), options=NARROW)
+def behind_the_most_parked_steps_new_orders_wait_and_this_is_told(s):
+    """Would catch: a flood for one service that fills the database, or holds back all others while all that look call them taken."""
+    with slow_payment(s, 150):
+        last = s.client.submit("other")
+        line = s.wait(lambda: wrong(s, "the queue of service payment is full"), "doctor names the service", TOLD_S)[0]
+        assert "new orders of all workflows wait" in line and "the most steps are parked for it" in line, line
+        assert "makegood service list" in line, line
+        done = s.cluster.tool("order", "explain", last.order_id, check=False)
+        assert done.returncode == 3 and "the queue of service payment is full" in done.stderr, done.stderr
+        assert "the queue of service payment is full" in s.cluster.tool("top", "-o", "json", check=False).stdout
+        assert s.rows("SELECT count(*) AS n FROM order_process")[0]["n"] < 130
+    s.client.wait_status(last, "processed")
     s.wait(lambda: not wrong(s, "is full"), "doctor is content", TOLD_S)

@@ -322,6 +322,13 @@ static void on_changed(void *arg, bool is_changed, const struct mg_err *err)
     is_answer(err);
 }
 
+static void on_counted(void *arg, int64_t parked, bool is_avoided, const struct mg_err *err)
+{
+    (void)arg;
+    is_answer(err);
+    FUZZ_REQUIRE(err == NULL || (parked == 0 && !is_avoided));
+}
+
 static void on_workflow(void *arg, bool found, int64_t version, struct mg_slice definition,
                         const struct mg_err *err)
 {
@@ -409,7 +416,8 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
     mg_store_ack_alert(store, 7, "who", on_changed, NULL);
     mg_store_get_workflow(store, "w", 0, on_workflow, NULL);
     mg_store_write_alerts(store, &alert, 1, on_alerts, NULL);
-    asked += 17;
+    mg_store_count_parked(store, "s", false, 10, on_counted, NULL);
+    asked += 18;
 }
 
 static void world_read(struct mg_slice rest)

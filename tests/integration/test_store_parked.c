@@ -385,6 +385,62 @@ START_TEST(no_index_stands_on_what_a_plain_step_changes)
 }
 END_TEST
 
+static int64_t parked_count;
+static bool is_avoided;
+
+static void on_counted(void *arg, int64_t parked, bool avoided, const struct mg_err *err)
+{
+    parked_count = parked;
+    is_avoided = avoided;
+    rig_done(arg, err);
+}
+
+static int64_t count_parked(const char *service, bool is_high, int64_t limit)
+{
+    mg_store_count_parked(rig.store, service, is_high, limit, on_counted, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    return parked_count;
+}
+
+START_TEST(parked_steps_are_counted_up_to_a_limit)
+{
+    for (int i = 0; i < 3; i++) {
+        char order_id[16];
+        struct mg_step step = parked_step(1000);
+        snprintf(order_id, sizeof(order_id), "o-%d", i);
+        store_parked(order_id, &step, 0, i == 2);
+    }
+    ck_assert_int_eq(count_parked("inventory", false, 10), 2);
+    ck_assert_int_eq(count_parked("inventory", false, 1), 1);
+    ck_assert_int_eq(count_parked("inventory", true, 10), 1);
+    ck_assert_int_eq(count_parked("payment", false, 10), 0);
+}
+END_TEST
+
+static bool is_service_avoided(const char *definitions)
+{
+    rig_admin(&rig, "DELETE FROM workflow");
+    rig_admin(&rig, definitions);
+    (void)count_parked("inventory", false, 1);
+    return is_avoided;
+}
+
+/* Would catch: an old version, or a damaged one, that decides. */
+START_TEST(a_workflow_that_does_without_a_service_is_found)
+{
+#define INSERT       "INSERT INTO workflow (name, version, definition) VALUES "
+#define NEEDS(other) "'{\"steps\":[{\"service\":\"" other "\"},{\"service\":\"inventory\"}]}'"
+#define DOES_WITHOUT "'{\"steps\":[{\"service\":\"payment\"}]}'"
+    ck_assert(!is_service_avoided("SELECT 1"));
+    ck_assert(!is_service_avoided(INSERT "('a', 1, " NEEDS("payment") "), ('b', 1, " NEEDS("courier") ")"));
+    ck_assert(is_service_avoided(INSERT "('a', 1, " NEEDS("payment") "), ('b', 1, " DOES_WITHOUT ")"));
+    ck_assert(!is_service_avoided(INSERT "('a', 1, " DOES_WITHOUT "), ('a', 2, " NEEDS("payment") ")"));
+    ck_assert(is_service_avoided(INSERT "('a', 1, " NEEDS("payment") "), ('a', 2, " DOES_WITHOUT ")"));
+    ck_assert(is_service_avoided(INSERT "('a', 1, " NEEDS("payment") "), ('b', 1, '{\"steps\":')"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store_parked");
@@ -407,6 +463,8 @@ int main(void)
     tcase_add_test(tcase, what_an_order_that_ended_left_waiting_is_asked_about_no_more);
     tcase_add_test(tcase, what_is_parked_no_more_is_not_marked);
     tcase_add_test(tcase, who_leads_no_more_asks_nothing);
+    tcase_add_test(tcase, parked_steps_are_counted_up_to_a_limit);
+    tcase_add_test(tcase, a_workflow_that_does_without_a_service_is_found);
     tcase_add_test(tcase, no_index_stands_on_what_a_plain_step_changes);
     suite_add_tcase(suite, tcase);
     return store_main(suite, "parked");

@@ -1,6 +1,7 @@
 /* The statement of common/io/store/parked.c, in parts with the names of its SQL: room, queue, gated, chosen,
  * pushed, found. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -208,8 +209,50 @@ static void ask_parked(struct sim_input *input, struct sim_output *output)
     free(found.at);
 }
 
+static bool is_needed_by(const struct sim_workflow *workflow, struct mg_slice service)
+{
+    char text[MG_NAME_MAX + 16];
+    int len = snprintf(text, sizeof(text), "\"service\":\"%.*s\"", (int)service.len, service.data);
+    return memmem(workflow->definition.data, workflow->definition.len, text, (size_t)len) != NULL;
+}
+
+static bool is_newest(const struct sim_tables *tables, const struct sim_workflow *workflow)
+{
+    for (int i = 0; i < tables->workflow_count; i++) {
+        const struct sim_workflow *other = &tables->workflows[i];
+        if (mg_slice_equal(other->name, workflow->name) && other->version > workflow->version) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* $1 service, $2 is high, $3 limit */
+static void count_parked(struct sim_input *input, struct sim_output *output)
+{
+    const struct sim_tables *tables = input->transaction->tables;
+    struct places places = places_find(tables);
+    struct mg_slice service = sim_scalar(input, 1);
+    int64_t count = 0, limit = sim_int(sim_scalar(input, 3));
+    bool is_high = sim_int(sim_scalar(input, 2)) == 1, is_avoided = false;
+    for (int i = 0; i < places.count && count < limit; i++) {
+        count +=
+            mg_slice_is(service, service_of(&places.at[i])) && parking_of(&places.at[i])->is_high == is_high;
+    }
+    for (int i = 0; i < tables->workflow_count; i++) {
+        const struct sim_workflow *workflow = &tables->workflows[i];
+        is_avoided = is_avoided || (is_newest(tables, workflow) && !is_needed_by(workflow, service));
+    }
+    free(places.at);
+    sim_output_begin(output, 2);
+    sim_output_row(output);
+    sim_output_int(output, 0, count);
+    sim_output_bool(output, 1, is_avoided);
+}
+
 const struct sim_statement SIM_PARKED_STATEMENTS[] = {
     SIM_STATEMENT("ask_parked", ask_parked, ROOMS, true),
     SIM_STATEMENT("ask_parked_keys", sim_no_keys, ROOMS, false),
+    SIM_SCALARS("count_parked", count_parked, false),
     {.name = NULL},
 };

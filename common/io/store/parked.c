@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "io/store/pass_by.h"
+#include "io/store/services.h"
 
 /* No step is parked for this long (--park is 1 s). Such a time comes from a clock that was ahead. Or an
  * earlier attempt may act until then, and the scheduler leaves the step alone. */
@@ -92,6 +93,23 @@ enum {
     COLUMN_STEP,
     COLUMN_ATTEMPT,
     COLUMN_DUE_AT
+};
+
+/* $1 service, $2 is high, $3 limit. The count reads so many entries of an index at most. A damaged definition
+ * counts as one that goes without the service. */
+/* clang-format off */
+static const struct mg_sql COUNT_PARKED = {
+    "count_parked",
+    "SELECT (SELECT count(*) FROM (SELECT FROM order_step WHERE service = $1::text AND parked_high = ($2::bigint = 1)"
+    "  LIMIT $3::bigint) p),"
+    " EXISTS (SELECT FROM workflow w JOIN " MG_SQL_NEWEST_VERSIONS " v USING (name, version) WHERE NOT EXISTS ("
+    "  SELECT FROM makegood_elements(makegood_json(w.definition), 'steps') AS s WHERE s->>'service' = $1::text))"};
+/* clang-format on */
+
+struct count_job {
+    struct mg_store_job base;
+    mg_store_parked_count_fn *done;
+    void *arg;
 };
 
 struct parked_job {
@@ -196,4 +214,31 @@ void mg_store_ask_parked(struct mg_store *store, const struct mg_parked_options 
     mg_pg_add_text(&params, mg_slice_of(options->after.service));
     mg_pg_add_int(&params, options->after.is_high);
     mg_store_send_many(store, &ASK_PARKED_STEPS, &params, on_asked, job);
+}
+
+static void on_counted(void *arg, const struct mg_pg_answer *reply)
+{
+    struct count_job *job = arg;
+    struct mg_err err;
+    mg_store_job_detach(&job->base);
+    if (reply->err != NULL) {
+        job->done(job->arg, 0, false, mg_store_error(reply, "count parked steps", &err));
+    } else {
+        job->done(job->arg, mg_rows_int(reply->rows[0], 0, 0), mg_rows_bool(reply->rows[0], 0, 1), NULL);
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+void mg_store_count_parked(struct mg_store *store, const char *service, bool is_high, int64_t limit,
+                           mg_store_parked_count_fn *done, void *arg)
+{
+    struct count_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct mg_pg_params params;
+    job->done = done;
+    job->arg = arg;
+    mg_pg_params_init(&params);
+    mg_pg_add_text(&params, mg_slice_of(service));
+    mg_pg_add_int(&params, is_high);
+    mg_pg_add_int(&params, limit);
+    mg_store_send_one(store, &COUNT_PARKED, &params, on_counted, job);
 }

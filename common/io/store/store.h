@@ -347,6 +347,11 @@ typedef void mg_store_workflow_fn(void *arg, bool found, int64_t version, struct
                                   const struct mg_err *err);
 void mg_store_get_workflow(struct mg_store *store, const char *name, int64_t version,
                            mg_store_workflow_fn *done, void *arg);
+/* The steps parked for a queue of a service, at most `limit`. `is_avoided`: there is a workflow whose newest
+ * version does not need the service. */
+typedef void mg_store_parked_count_fn(void *arg, int64_t parked, bool is_avoided, const struct mg_err *err);
+void mg_store_count_parked(struct mg_store *store, const char *service, bool is_high, int64_t limit,
+                           mg_store_parked_count_fn *done, void *arg);
 /* Stores a definition. The same version with equal content succeeds, with other content it is
  * MG_PERMANENT. */
 void mg_store_put_workflow(struct mg_store *store, const char *name, int64_t version,

@@ -419,6 +419,14 @@ static void on_parked(void *arg, const struct mg_parked_answer *answer, const st
     answered(arg);
 }
 
+static void on_counted(void *arg, int64_t parked, bool is_avoided, const struct mg_err *err)
+{
+    if (!tell_error(err)) {
+        (void)fprintf(out, " %" PRId64 " avoided%d", parked, is_avoided);
+    }
+    answered(arg);
+}
+
 /* All of a queue or none: a limit may pick any of those that were pushed to the same moment. */
 static void play_parked(void)
 {
@@ -438,8 +446,13 @@ static void play_parked(void)
         }
     }
     (void)fprintf(out, "parked %d again%" PRId64, index, options.ask_again_ms);
-    mg_store_ask_parked(fidelity_peer(index)->store, &options, on_parked, fidelity_peer(index));
-    wait_for(fidelity_peer(index));
+    struct fidelity_peer *peer = fidelity_peer(index);
+    mg_store_ask_parked(peer->store, &options, on_parked, peer);
+    wait_for(peer);
+    (void)fprintf(out, "parked at %s", SERVICES[after % 4]);
+    mg_store_count_parked(peer->store, SERVICES[after % 4], after / 4 % 2 == 0, 1 + after % 8, on_counted,
+                          peer);
+    wait_for(peer);
 }
 
 static void on_owed_found(void *arg, bool is_leader, const struct mg_due *found, int count,

@@ -32,6 +32,7 @@ enum call_kind {
     CALL_ALERTS,
     CALL_OWED,
     CALL_MARK,
+    CALL_PARKED,
     CALL_READ_ASIDE,
     CALL_SET_ASIDE
 };
@@ -49,6 +50,7 @@ static struct call {
         mg_store_alerts_fn *alerts;
         mg_store_events_fn *events;
         mg_store_marked_fn *marked;
+        mg_store_parked_count_fn *parked;
         mg_store_aside_fn *aside;
         mg_store_changed_fn *changed;
     } fn;
@@ -388,6 +390,10 @@ bool fake_store_answer(void)
     case CALL_OWED:
         owed_answer(&call);
         break;
+    case CALL_PARKED:
+        fake_store.parked_counts++;
+        call.fn.parked(call.arg, fake_store.parked, fake_store.is_avoided, NULL);
+        break;
     case CALL_MARK:
         if (call.count < 0) {
             (void)mg_err_set(&refusal, MG_TRANSIENT, "could not mark owed statuses: a damaged row (XX001)");
@@ -566,6 +572,16 @@ void mg_store_get_workflow(struct mg_store *store, const char *name, int64_t ver
     call->count = (int)version;
     strncpy(call->name, name, sizeof(call->name) - 1);
     call->fn.workflow = done;
+}
+
+void mg_store_count_parked(struct mg_store *store, const char *service, bool is_high, int64_t limit,
+                           mg_store_parked_count_fn *done, void *arg)
+{
+    (void)store;
+    (void)service;
+    (void)is_high;
+    (void)limit;
+    call_add(CALL_PARKED, arg)->fn.parked = done;
 }
 
 void mg_store_put_workflow(struct mg_store *store, const char *name, int64_t version,

@@ -36,6 +36,9 @@ struct fake_store {
     const char *refused_too; /* another order like `refused`; NULL: none */
     const char *aside;       /* the order that is set aside; NULL: none */
     struct mg_service_row service;     /* the row of one service; no name: there is none */
+    int64_t parked;                    /* steps parked for any queue that is asked about */
+    bool is_avoided;                   /* a workflow does without the service that is asked about */
+    int parked_counts;                 /* so often they were counted */
     bool is_owed_lost;                 /* owed statuses cannot be read */
     bool keeps_nothing;                /* each write succeeds and is discarded */
     const char *workflow, *definition; /* the only one there is; the stage's, if none is given */
