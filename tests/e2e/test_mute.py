@@ -85,6 +85,7 @@ def run_mute(s, break_it, reason, is_alerted=True):
     s.wait(lambda: agent.get("/readyz")[0] == 503 and reason in agent.get("/readyz")[1], f"/readyz names {reason}", SETTLED_S)
     s.wait(lambda: s.client.consumers(QUEUE + ".high") == 0, "it stops to consume", SETTLED_S)
     assert agent.series("makegood_agent_mute", service="payment") == 1, agent.page()
+    s.wait(lambda: agent.metric("makegood_agent_in_flight") == 0, "calls under way end", SETTLED_S)
     calls = agent.metric("makegood_agent_calls_total")
     if is_alerted:
         s.wait(lambda: named(s), "doctor names the agent", TOLD_S)

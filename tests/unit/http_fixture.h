@@ -21,6 +21,7 @@
 #define BODY_MAX_BYTES     100000
 #define HEADER_MAX_BYTES   20000
 #define SHORT_TIMEOUT_MS   200
+#define SENT_TIMEOUT_MS    3000 /* of a call that must be sent before: a busy machine may need a second */
 #define PATIENT_TIMEOUT_MS 10000
 
 /* ---- a server made of one thread; it serves one connection after the other ---- */

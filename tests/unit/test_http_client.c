@@ -161,10 +161,10 @@ START_TEST(silence_after_the_send_is_maybe)
     struct server server;
     server_start(&server, serve_silence, NULL);
     int64_t began_ms = mg_clock_boot_ms();
-    struct outcome outcome = post(&server, SHORT_TIMEOUT_MS);
+    struct outcome outcome = post(&server, SENT_TIMEOUT_MS);
     ck_assert_int_eq(outcome.answer.sent, MG_SENT_MAYBE);
     ck_assert(outcome.answer.is_timed_out);
-    ck_assert_int_ge(mg_clock_boot_ms() - began_ms, SHORT_TIMEOUT_MS - 1);
+    ck_assert_int_ge(mg_clock_boot_ms() - began_ms, SENT_TIMEOUT_MS - 1);
     ck_assert_int_eq(atomic_load(&server.requests), 1);
     server_stop(&server);
 }
@@ -525,12 +525,12 @@ START_TEST(moved_name_is_followed_although_its_old_server_answers)
     (void)perform(&request);
     ck_assert_int_eq(atomic_load(&old.connections), 1); /* kept, or the next lines prove nothing */
     atomic_store(&moved_port, new.port);
-    int64_t moved_ms = mg_clock_boot_ms();
-    while (atomic_load(&new.requests) == 0 && mg_clock_boot_ms() - moved_ms < GUARD_MS / 2) {
+    const int pause_ms = 20, most = (int)(options.moved_within_ms + 1000) / pause_ms;
+    int calls = 0; /* not their time: a busy machine makes fewer of them in it */
+    for (; atomic_load(&new.requests) == 0 && calls < most; calls++) {
         ck_assert_int_eq(perform(&request).answer.status, 200);
-        (void)poll(NULL, 0, 20); /* a service that is called without a pause */
+        (void)poll(NULL, 0, pause_ms); /* a service that is called without a long one */
     }
-    ck_assert_int_lt(mg_clock_boot_ms() - moved_ms, options.moved_within_ms + 1000);
     ck_assert_int_gt(atomic_load(&new.requests), 0);
     mg_http_client_destroy(client);
     client = NULL;

@@ -234,7 +234,7 @@ END_TEST
 START_TEST(waiting_for_room_ends_with_the_calls_time)
 {
     open_room(1, BODY_MAX_BYTES);
-    start_all(SHORT_TIMEOUT_MS);
+    start_all(SENT_TIMEOUT_MS);
     atomic_store(&halves, -SERVERS); /* the rest never comes */
     mg_loop_run(loop);
     expect_all(MG_SENT_MAYBE);

@@ -111,7 +111,7 @@ static bool is_traceparent(const char *text)
 /* The members that the submission's reader does not see, or names by other words. */
 static enum mg_error_code texts_check(const struct mg_client_order *wanted, struct mg_error *error)
 {
-    if (wanted == NULL || wanted->workflow == NULL) {
+    if (wanted == NULL) {
         return mg_error_set(error, MG_ERROR_INPUT, "an order needs a workflow");
     }
     if (wanted->order_id != NULL && !mg_order_id_is_valid(wanted->order_id, strlen(wanted->order_id))) {

@@ -333,7 +333,9 @@ START_TEST(a_young_token_is_tried_again_after_a_pause)
         ck_assert_int_ge(mg_clock_boot_ms() - refused_ms, 200);
     }
     ck_assert_int_eq(fakes.reply_count, 0);
-    answer(5, 200, "application/json", "{}");
+    answer(5, 503, "", ""); /* the first try that counts */
+    flow_wait_calls(7);
+    answer(6, 200, "application/json", "{}");
     flow_wait_replies(1);
     ck_assert_int_eq(flow_reply(0)->outcome, MG_OUTCOME_DONE);
 }
@@ -390,6 +392,47 @@ START_TEST(a_refused_token_without_time_for_another_costs_no_attempt)
     ck_assert_int_eq(flow_reply(0)->outcome, MG_OUTCOME_TRANSIENT);
     ck_assert_int_eq(flow_reply(0)->executed, MG_EXECUTED_NO);
     ck_assert_str_eq(flow_reply(0)->error_code, MG_ERROR_CODE_TOKEN_UNAVAILABLE);
+}
+END_TEST
+
+/* Catches: an attempt after the other of a request that the service refuses with each token. */
+START_TEST(a_request_that_two_tokens_did_not_help_is_refused)
+{
+    call_with_token("", 60000);
+    clock_set(40000); /* t1 is no young token any more */
+    answer(1, 401, "", "");
+    flow_wait_calls(3);
+    answer(2, 200, "application/json", TOKEN("t2", "3600"));
+    flow_wait_calls(4);
+    clock_set(59500);
+    answer(3, 401, "", "");
+    flow_wait_replies(1);
+    ck_assert_int_eq(flow_reply(0)->outcome, MG_OUTCOME_PERMANENT);
+    ck_assert_str_eq(flow_reply(0)->error_code, "http_401");
+}
+END_TEST
+
+/* Catches: a request without an end, since one call of a service is refused for as long as it has time, and
+ * others are not. */
+START_TEST(a_refusal_beside_good_calls_ends_while_there_is_time)
+{
+    call_with_token("", 90000);
+    int64_t first_ms = mg_clock_boot_ms();
+    for (int call = 1, others = 0;; others++) {
+        flow_wait_calls(call + 1);
+        answer(call++, 401, "", "");
+        flow_linger(1);
+        if (fakes.reply_count > others) {
+            break;
+        }
+        flow_deliver(&(struct flow_request){.order_id = "other"});
+        flow_wait_calls(call + 1);
+        answer(call++, 200, "application/json", "{}");
+        flow_wait_replies(others + 1);
+        fakes_confirm(MG_PUBLISH_CONFIRMED);
+    }
+    ck_assert_int_le(mg_clock_boot_ms() - first_ms, MG_TOKEN_PATIENCE_MS + 2000);
+    ck_assert_str_eq(flow_reply(fakes.reply_count - 1)->error_code, "http_401");
 }
 END_TEST
 
@@ -721,6 +764,8 @@ int main(void)
     tcase_add_test(tests, a_young_token_is_tried_again_after_a_pause);
     tcase_add_test(tests, refused_tokens_are_renewed_for_a_time);
     tcase_add_test(tests, a_refused_token_without_time_for_another_costs_no_attempt);
+    tcase_add_test(tests, a_request_that_two_tokens_did_not_help_is_refused);
+    tcase_add_test(tests, a_refusal_beside_good_calls_ends_while_there_is_time);
     tcase_add_test(tests, a_refusal_beside_good_calls_is_the_requests);
     tcase_add_loop_test(tests, each_answer_that_refuses_the_token_is_known, 0, COUNT(REFUSALS));
     tcase_add_test(tests, refusals_of_one_token_cause_one_fetch);

@@ -98,6 +98,24 @@ START_TEST(a_lost_result_is_learned_by_verify)
 }
 END_TEST
 
+/* Catches: an operator who is shown the lost do's failure, and not why its result could not be learned. */
+START_TEST(the_answer_to_a_verify_that_learns_is_recorded)
+{
+    lose_the_answer(LEARNING("verify", "ref"));
+    ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "http_503"));
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 2,
+                                      .kind = "verify",
+                                      .outcome = "permanent",
+                                      .executed = "no",
+                                      .error_code = "http_403",
+                                      .is_over = true});
+    stage_settle();
+    ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "http_403"));
+}
+END_TEST
+
 #define JUDGED LEARNING("repeat\",\"done_when\":\"result.state == 'SETTLED'", "ref")
 
 /* Catches: a charge that stands although each answer has its id, because none of them says that it is done.
@@ -520,6 +538,7 @@ int main(void)
     tcase_add_test(tests, a_known_result_goes_into_the_undo_as_it_came);
     tcase_add_test(tests, a_lost_result_is_learned_under_the_same_key_and_then_undone);
     tcase_add_test(tests, a_lost_result_is_learned_by_verify);
+    tcase_add_test(tests, the_answer_to_a_verify_that_learns_is_recorded);
     tcase_add_loop_test(tests, an_answer_that_is_not_done_has_the_result_nevertheless, 0, 2);
     tcase_add_test(tests, an_open_answer_gives_the_result_that_the_one_before_lacks);
     tcase_add_test(tests, an_open_answer_takes_no_result_away);
