@@ -307,6 +307,12 @@ static const char *change_begin(struct mg_change *change, const struct json_t *b
     return wrong;
 }
 
+/* Its own reader names the verbs; the members of a body are those of a verb. */
+static bool lacks_verb(const struct mg_change *change)
+{
+    return change->id[0] != '\0' && change->verb[0] == '\0' && strcmp(change->noun, "dead") != 0;
+}
+
 void mg_console_act(struct mg_console *console, struct mg_http_exchange *request,
                     const struct mg_visitor *visitor, const char *rest)
 {
@@ -324,7 +330,7 @@ void mg_console_act(struct mg_console *console, struct mg_http_exchange *request
         wrong = err.text;
     } else if (!mg_path_split(rest, change->noun, change->id, change->verb)) {
         wrong = "unknown address";
-    } else if (!mg_members_check(body, change->noun, change->verb, change->refusal)) {
+    } else if (!lacks_verb(change) && !mg_members_check(body, change->noun, change->verb, change->refusal)) {
         wrong = change->refusal;
     } else if (strcmp(change->noun, "orders") == 0 &&
                !mg_commander_is_up(console->commander, reason, sizeof(reason))) {

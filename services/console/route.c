@@ -60,17 +60,31 @@ static bool check_from_here(struct mg_http_exchange *request)
 
 /* ---- routes ---- */
 
+#define FILTERS "state workflow step service error label since until after"
+
 static const struct {
     const char *noun;
     bool has_id;
     query_fn *query;
+    const char *parameters; /* separated by blanks */
 } QUERIES[] = {
-    {"orders", false, mg_query_orders},     {"orders", true, mg_query_order},
-    {"failures", false, mg_query_failures}, {"alerts", false, mg_query_alerts},
-    {"services", false, mg_query_services}, {"workflows", false, mg_query_workflows},
-    {"bulk", false, mg_query_bulk_list},    {"bulk", true, mg_query_bulk},
-    {"choice", false, mg_query_choice},     {"find", false, mg_query_find},
+    {"orders", false, mg_query_orders, FILTERS},     {"orders", true, mg_query_order, ""},
+    {"failures", false, mg_query_failures, FILTERS}, {"alerts", false, mg_query_alerts, "all"},
+    {"services", false, mg_query_services, ""},      {"workflows", false, mg_query_workflows, ""},
+    {"bulk", false, mg_query_bulk_list, ""},         {"bulk", true, mg_query_bulk, "result after"},
+    {"choice", false, mg_query_choice, FILTERS},     {"find", false, mg_query_find, "text"},
 };
+
+/* A misspelled filter would show, or choose, more than was meant. False: it has been refused. */
+static bool parameters_check(struct mg_http_exchange *request, const char *names)
+{
+    const char *fault = mg_http_exchange_query_fault(request, names);
+    if (fault != NULL) {
+        mg_answer_error(request, 400, "%.80s: not expected in the query, or only once; it may have: %s",
+                        fault, names[0] != '\0' ? names : "nothing");
+    }
+    return fault == NULL;
+}
 
 static void report_get(struct mg_console *console, struct mg_http_exchange *request, const char *rest)
 {
@@ -79,6 +93,9 @@ static void report_get(struct mg_console *console, struct mg_http_exchange *requ
     if (mg_path_split(rest, noun, id, verb) && verb[0] == '\0') {
         for (size_t i = 0; i < sizeof(QUERIES) / sizeof(QUERIES[0]); i++) {
             if (strcmp(QUERIES[i].noun, noun) == 0 && QUERIES[i].has_id == (id[0] != '\0')) {
+                if (!parameters_check(request, QUERIES[i].parameters)) {
+                    return;
+                }
                 if (QUERIES[i].query(request, id, &query, refusal)) {
                     mg_ask_for_request(console->asker, &query, request);
                 } else {
@@ -103,12 +120,18 @@ static void api_get(struct mg_console *console, struct mg_http_exchange *request
     } else if (visitor.role == MG_ROLE_NONE) {
         mg_answer_error(request, 401, "log in first");
     } else if (strcmp(rest, "live") == 0) {
-        mg_live_listen(console->live, request, &visitor);
+        if (parameters_check(request, "order")) {
+            mg_live_listen(console->live, request, &visitor);
+        }
     } else if (strcmp(rest, "dead") == 0) {
-        mg_dead_list(console->dead, request);
+        if (parameters_check(request, "queue find")) {
+            mg_dead_list(console->dead, request);
+        }
     } else if (strcmp(rest, "overview") == 0) {
-        mg_query_overview(&query);
-        mg_ask_for_request(console->asker, &query, request);
+        if (parameters_check(request, "")) {
+            mg_query_overview(&query);
+            mg_ask_for_request(console->asker, &query, request);
+        }
     } else {
         report_get(console, request, rest);
     }

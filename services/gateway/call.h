@@ -95,7 +95,9 @@ struct mg_route {
     bool needs_body;     /* which is then taken in pieces */
     const char *answers; /* the media type of its answers that are no problem */
     void (*run)(struct mg_call *call);
-    const char *statuses; /* all that it answers, separated by blanks; proto/openapi.yaml declares the same */
+    /* All that it answers, and all parameters of its query; separated by blanks. proto/openapi.yaml declares
+     * the same. */
+    const char *statuses, *parameters;
 };
 
 struct mg_gateway {

@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "core/model.h"
 #include "gateway/call.h"
 #include "operator/document.h"
 
 #define COMMAND_TIMEOUT_MS 5000 /* a scheduler answers within milliseconds */
+#define UNKNOWN_WAIT_MS    5000 /* by then an order that is posted is taken */
 #define REASON_DEFAULT     "its client cancelled it"
 #define REASON_MAX_TEXT    "500"
 #define REASON_MAX         500
@@ -94,11 +96,28 @@ static bool is_looked_up(struct mg_call *call, const struct mg_err *err)
     return is_good;
 }
 
-/* An order that waits for a scheduler will be taken: it is not missing. */
+static void order_ask(struct mg_call *call);
+
+/* An order that waits for a scheduler, posted here or at another gateway, is taken within milliseconds. */
+static void unknown_answer(struct mg_call *call)
+{
+    const char *client = mg_client_name(call->client);
+    call->is_unknown = true;
+    if (mg_wait_begin(call, order_ask)) {
+        return;
+    }
+    if (mg_recent_has(call->gateway->recent, client, call->order_id)) {
+        mg_call_refuse(call, 503, "order %s is posted, and no scheduler has taken it yet; cancel it again",
+                       call->order_id);
+    } else {
+        mg_call_refuse(call, 404, "client %s has no order %s that a scheduler has taken", client,
+                       call->order_id);
+    }
+}
+
 static void on_archived(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
     struct mg_call *call = arg;
-    const char *client = mg_client_name(call->client);
     if (!is_looked_up(call, err)) {
         return;
     }
@@ -110,12 +129,8 @@ static void on_archived(void *arg, const struct mg_rows *rows, const struct mg_e
         } else {
             ended_refuse(call, state);
         }
-    } else if (mg_recent_has(call->gateway->recent, client, call->order_id)) {
-        mg_call_refuse(call, 503, "order %s is posted, and no scheduler has taken it yet; cancel it again",
-                       call->order_id);
     } else {
-        mg_call_refuse(call, 404, "client %s has no order %s that a scheduler has taken", client,
-                       call->order_id);
+        unknown_answer(call);
     }
 }
 
@@ -141,8 +156,14 @@ static void on_order(void *arg, const struct mg_rows *rows, const struct mg_err 
     }
 }
 
-void mg_cancel_run(struct mg_call *call)
+static void order_ask(struct mg_call *call)
 {
     mg_store_report(call->gateway->store, MG_REPORT_ORDER_OF_CLIENT,
                     (const char *[]){mg_client_name(call->client), call->order_id}, 2, on_order, call);
+}
+
+void mg_cancel_run(struct mg_call *call)
+{
+    call->wait_until_ms = mg_clock_boot_ms() + UNKNOWN_WAIT_MS;
+    order_ask(call);
 }

@@ -20,17 +20,17 @@
 /* tests/unit/openapi.py reads these lines. */
 static const struct mg_route ROUTES[] = {
     {"POST", "/v1/orders", MG_RIGHT_SUBMIT, 1, JSON, false, JSON, mg_submit_run,
-     "202 400 401 403 406 409 413 415 422 429 503"},
+     "202 400 401 403 406 409 413 415 422 429 503", ""},
     {"POST", "/v1/orders:batch", MG_RIGHT_SUBMIT, 1, LINES, true, LINES, mg_batch_run,
-     "200 400 401 403 406 415 429 503"},
+     "200 400 401 403 406 415 429 503", ""},
     {"GET", "/v1/orders", MG_RIGHT_READ, LIST_COST, NULL, false, JSON, mg_list_run,
-     "200 400 401 403 406 429 503"},
+     "200 400 401 403 406 429 503", "label state cursor"},
     {"GET", "/v1/orders/{order_id}", MG_RIGHT_READ, 1, NULL, false, JSON, mg_read_run,
-     "200 400 401 403 404 406 429 503"},
+     "200 400 401 403 404 406 429 503", "wait"},
     {"GET", "/v1/orders/{order_id}/events", MG_RIGHT_READ, 1, NULL, false, EVENTS, mg_events_run,
-     "200 204 400 401 403 404 406 429 503"},
+     "200 204 400 401 403 404 406 429 503", "after"},
     {"POST", "/v1/orders/{order_id}/cancel", MG_RIGHT_CANCEL, 1, JSON, false, JSON, mg_cancel_run,
-     "200 400 401 403 404 406 409 413 415 429 503"},
+     "200 400 401 403 404 406 409 413 415 429 503", ""},
 };
 #define ROUTE_COUNT (sizeof(ROUTES) / sizeof(ROUTES[0]))
 
@@ -52,18 +52,6 @@ static bool path_matches(const char *form, const char *path, char ret_order_id[M
     }
     (void)snprintf(ret_order_id, MG_ORDER_ID_MAX + 1, "%.*s", (int)len, path + before);
     return true;
-}
-
-/* Each parameter of a query, of any route. NULL: none is there twice. */
-static const char *parameter_repeated(const struct mg_http_exchange *request)
-{
-    static const char *const PARAMETERS[] = {"label", "state", "cursor", "wait", "after"};
-    for (size_t i = 0; i < sizeof(PARAMETERS) / sizeof(PARAMETERS[0]); i++) {
-        if (mg_http_exchange_query_count(request, PARAMETERS[i]) > 1) {
-            return PARAMETERS[i];
-        }
-    }
-    return NULL;
 }
 
 /* NULL: there is no such route. `call->allow` gets the methods that the path has. */
@@ -143,7 +131,7 @@ static void call_check(struct mg_call *call)
 {
     unsigned int rights = 0;
     const struct mg_route *route = call->route;
-    const char *repeated = parameter_repeated(call->request);
+    const char *fault = mg_http_exchange_query_fault(call->request, route->parameters);
     call->client = mg_client_find(call->gateway->clients, call->request, &rights);
     if (call->client == NULL) {
         if (mg_http_exchange_header(call->request, "Authorization") != NULL) {
@@ -161,8 +149,9 @@ static void call_check(struct mg_call *call)
         mg_call_refuse(call, 406, "the answer is %s, which the header Accept excludes", route->answers);
     } else if (!is_body_fit(route, call->request)) {
         mg_call_refuse(call, 415, "expected a body of the type %s", route->takes);
-    } else if (repeated != NULL) {
-        mg_call_refuse(call, 400, "%s: expected once in the query", repeated);
+    } else if (fault != NULL) {
+        mg_call_refuse(call, 400, "%.80s: not expected in the query, or only once; it may have: %s", fault,
+                       route->parameters[0] != '\0' ? route->parameters : "nothing");
     } else {
         route->run(call);
     }

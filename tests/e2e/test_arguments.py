@@ -80,6 +80,7 @@ def table():
                         found.append((f"{title}, raw", request_of(method, target_of(path, parameters, parameter["name"], value, True), (), good), False))
             crowds = {"240 parameters": b"&x=b" * 240, "2,000 separators": b"&" * 2000, "a long one": b"x" * 17_000}
             found += [(f"{place}: {name}", request_of(method, target_of(path, parameters) + b"?x=b" + crowd, (), good), True) for name, crowd in crowds.items()]
+            found.append((f"{place}: an unknown parameter", request_of(method, target_of(path, []) + b"?no_such_parametre=1", (), good), True))
             found.append((f"{place}: a long header", request_of(method, target_of(path, parameters), [b"X: " + b"b" * 17_000], good), True))
             found.append((f"{place}: a header of 15,000 bytes", request_of(method, target_of(path, parameters), [b"X: " + b"b" * 15_000], good), False))
             if "requestBody" in operation:

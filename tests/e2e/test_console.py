@@ -145,6 +145,10 @@ def the_console_shows_all_and_a_get_changes_nothing(s):
 
     console.login("reader")
     before = kept(s)
+    for route in routes[1:] + ["live"]:
+        for more in ("no_such_filtre=1", "state=open&state=open"):
+            answer = console.get(f"{route}{'&' if '?' in route else '?'}{more}", status=400)
+            assert answer["error"].startswith(more.split("=")[0]), (route, answer)
     for route in routes:
         console.get(route)
         status, _, text = console.ask("HEAD", "/api/v1/" + route)

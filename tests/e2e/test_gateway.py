@@ -216,6 +216,36 @@ def head_too_long(door):
         connection.close()
 
 
+
+@scenario(agents=1)
+def a_cancellation_right_behind_its_post_is_one_at_any_gateway(s):
+    """Would catch: an order that is cancelled with 404, as one that there is not, and then done."""
+    load(s)
+    doors = [start(s), Gateway(s)]
+    doors[1].process.wait_ready()
+    s.remote("payment").switch("silent")
+    for i in range(20):
+        order_id, body = order_of()
+        doors[0].post(body)
+        status, _, data = doors[i % 2].ask("POST", f"/v1/orders/{order_id}/cancel")
+        assert status == 200, (i, status, data)
+    scheduler = s.cluster.schedulers[0]
+    scheduler.pause()
+    order_id, body = order_of()
+    doors[0].post(body)
+    answers = []
+    threads = [threading.Thread(target=lambda door=door: answers.append(door.ask("POST", f"/v1/orders/{order_id}/cancel")[0])) for door in doors]
+    for thread in threads:
+        thread.start()
+    s.wait(lambda: all(door.process.metric("makegood_gateway_waiting_calls") == 1 for door in doors), "both wait for the order")
+    scheduler.resume()
+    for thread in threads:
+        thread.join()
+    assert answers == [200, 200], answers
+    s.remote("payment").switch("order")
+    s.wait(lambda: s.rows("SELECT count(*) AS n FROM order_process WHERE process_state = 'cancelled'")[0]["n"] == 21, "all are cancelled", 60)
+
+
 @scenario()
 def each_status_of_the_contract_is_given(s):
     """Would catch: a status that the contract declares and the gateway never gives, or the other way round; an error that is no

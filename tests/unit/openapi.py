@@ -21,13 +21,13 @@ def table():
     """{(method, path): statuses} of the gateway's routes."""
     text = (SOURCE / "services" / "gateway" / "route.c").read_text(encoding="utf-8")
     body = re.search(r"ROUTES\[\] = \{(.*?)\n\};", text, re.S).group(1)
-    lines = re.findall(r'\{"([A-Z]+)",\s*"([^"]+)",[^"]*"([0-9 ]+)"\}', body)
+    lines = re.findall(r'\{"([A-Z]+)",\s*"([^"]+)",[^"]*"([0-9 ]+)",\s*"([a-z ]*)"\}', body)
     assert len(lines) == body.count('{"'), "a line of the table that this test cannot read"
-    return {(method, path): set(statuses.split()) for method, path, statuses in lines}
+    return {(method, path): set(statuses.split()) | set(parameters.split()) for method, path, statuses, parameters in lines}
 
 
 def declared(contract):
-    return {(method.upper(), path): set(operation["responses"])
+    return {(method.upper(), path): set(operation["responses"]) | {one["name"] for one in operation.get("parameters", ()) if one.get("in") == "query"}
             for path, item in contract["paths"].items() for method, operation in item.items() if method in METHODS}
 
 

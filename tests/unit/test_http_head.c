@@ -203,6 +203,42 @@ START_TEST(each_head_has_an_answer_however_it_is_filled)
 }
 END_TEST
 
+static const struct {
+    const char *begin, *unit, *end;
+    int from, to, step;
+} fills[] = {
+    {"GET /a?x=", "b", " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 16000, 34000, 50},
+    {"GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX: a", "b", "\r\n\r\n", 16000, 34000, 50},
+    {"GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX: a", "\r\nX: b", "\r\n\r\n", 100, 700, 1},
+    {"GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX: a", "\r\nX: 0123456789012345678901234567890",
+     "\r\n\r\n", 100, 500, 1},
+    {"GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: a=b", "; c=d", "\r\n\r\n", 100, 700, 1},
+};
+
+/* Catches: a head of just the size that leaves no memory for the head of an answer. */
+START_TEST(no_size_of_a_head_is_without_an_answer)
+{
+    static char text[100000];
+    size_t len = (size_t)snprintf(text, sizeof(text), "%s", fills[_i].begin);
+    bool is_refused = false;
+    for (int n = 0; n < fills[_i].to; n++) {
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s", fills[_i].unit);
+        if (n < fills[_i].from || n % fills[_i].step != 0) {
+            continue;
+        }
+        (void)snprintf(text + len, sizeof(text) - len, "%s", fills[_i].end);
+        const char *answer = ask(text);
+        bool is_taken = strncmp(answer, "HTTP/1.1 200 ", 13) == 0;
+        ck_assert_msg(is_taken || strncmp(answer, "HTTP/1.1 431 ", 13) == 0 ||
+                          strncmp(answer, "HTTP/1.1 414 ", 13) == 0,
+                      "%d: %.200s", n, answer);
+        ck_assert_msg(!is_taken || !is_refused, "%d: taken, and a smaller one is not", n);
+        is_refused = !is_taken;
+    }
+    ck_assert(is_refused);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("http_head");
@@ -214,6 +250,7 @@ int main(void)
     tcase_add_loop_test(cases, a_head_of_a_right_form_is_taken_and_the_connection_kept, 0, 4);
     tcase_add_test(cases, a_large_head_is_taken);
     tcase_add_loop_test(cases, each_head_has_an_answer_however_it_is_filled, 0, 1);
+    tcase_add_loop_test(cases, no_size_of_a_head_is_without_an_answer, 0, COUNT(fills));
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

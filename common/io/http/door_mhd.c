@@ -174,6 +174,16 @@ enum MHD_Result mg_http_answer_queue(struct MHD_Connection *connection, unsigned
     return MHD_queue_response(connection, status, response);
 }
 
+bool mg_http_place_send(struct MHD_Connection *connection, struct mg_slice bytes)
+{
+    const struct mg_http_place *place = place_of(connection);
+    if (!place || place->server->cert_file[0] != '\0') {
+        return false;
+    }
+    (void)send(place->fd, bytes.data, bytes.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return true;
+}
+
 void mg_http_place_close(struct MHD_Connection *connection)
 {
     struct mg_http_place *place = place_of(connection);

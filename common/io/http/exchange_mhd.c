@@ -517,6 +517,40 @@ unsigned int mg_http_exchange_query_count(const struct mg_http_exchange *request
     return names_count(request->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
+struct query_search {
+    const struct mg_http_exchange *request;
+    const char *names, *fault;
+};
+
+static bool is_among(const char *names, const char *name)
+{
+    const size_t len = strlen(name);
+    for (size_t word; names[0] != '\0'; names += word + strspn(names + word, " ")) {
+        word = strcspn(names, " ");
+        if (word == len && memcmp(names, name, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum MHD_Result on_parameter(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind, (void)value;
+    struct query_search *search = arg;
+    if (!is_among(search->names, name) || mg_http_exchange_query_count(search->request, name) > 1) {
+        search->fault = name;
+    }
+    return search->fault == NULL ? MHD_YES : MHD_NO;
+}
+
+const char *mg_http_exchange_query_fault(const struct mg_http_exchange *request, const char *names)
+{
+    struct query_search search = {.request = request, .names = names};
+    (void)MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, on_parameter, &search);
+    return search.fault;
+}
+
 unsigned int mg_http_exchange_header_count(const struct mg_http_exchange *request, const char *name)
 {
     return names_count(request->connection, MHD_HEADER_KIND, name);

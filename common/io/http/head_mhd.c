@@ -3,7 +3,8 @@
  *
  * The library makes a record of each header and parameter in a connection's memory. Once that is used up by
  * parameters, or by a head that leaves no room for the answer's, it closes the connection without an answer,
- * or leaves it to its time-out. So both have limits here that keep away from it.
+ * or leaves it to its time-out. So both have limits here that keep away from it. A larger head that the
+ * library can still read is refused past it.
  *
  * libmicrohttpd takes heads that RFC 9112 (2.2, 5.1, 5.2) has refused with 400:
  * a blank before a colon, a line folded into the next one, a bare CR, a NUL. A proxy in between reads such a
@@ -19,6 +20,10 @@
 
 #define LETTERS    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 #define NAME_BYTES LETTERS "!#$%&'*+-.^_`|~" /* RFC 9110, 5.6.2: a token */
+
+/* The library's memory: of a field, a cookie or a parameter, besides its text; of the head of an answer. */
+#define RECORD_SIZE 64u
+#define ANSWER_SIZE 2048u
 
 struct head {
     const char *at, *end; /* the next field, or the empty line */
@@ -60,6 +65,22 @@ bool mg_http_address_cut(const char *target)
     return is_cut;
 }
 
+static size_t cookie_len(struct MHD_Connection *connection)
+{
+    const char *text = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_COOKIE);
+    return text ? strlen(text) : 0;
+}
+
+bool mg_http_is_memory_full(struct MHD_Connection *connection)
+{
+    const enum MHD_ValueKind kinds = MHD_HEADER_KIND | MHD_COOKIE_KIND | MHD_GET_ARGUMENT_KIND;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    int records = MHD_get_connection_values(connection, kinds, NULL, NULL);
+    return !info || info->header_size + cookie_len(connection) + (size_t)records * RECORD_SIZE + ANSWER_SIZE >
+                        MG_HTTP_MEMORY_MAX;
+}
+
 unsigned int mg_http_head_fault(struct MHD_Connection *connection, const char **ret_text)
 {
     const union MHD_ConnectionInfo *info =
@@ -68,8 +89,8 @@ unsigned int mg_http_head_fault(struct MHD_Connection *connection, const char **
         *ret_text = "the address is longer than 16 KiB, or has more than 64 parameters";
         return MHD_HTTP_URI_TOO_LONG;
     }
-    if (!info || info->header_size > MG_HTTP_HEAD_MAX) {
-        *ret_text = "the head is longer than 16 KiB";
+    if (!info || info->header_size > MG_HTTP_HEAD_MAX || mg_http_is_memory_full(connection)) {
+        *ret_text = "the head is longer than 16 KiB, or has too many fields";
         return MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
     }
     return 0;

@@ -87,6 +87,8 @@ enum MHD_Result mg_http_answer_queue(struct MHD_Connection *connection, unsigned
 #define MG_HTTP_STILL_MAX_S 10u
 unsigned int mg_http_library_timeout_s(const struct mg_http_server *server);
 bool mg_http_has_body(struct MHD_Connection *connection); /* http/exchange_mhd.c */
+/* Sends bytes past the library, which must not answer then. False: it may not, on a connection with TLS. */
+bool mg_http_place_send(struct MHD_Connection *connection, struct mg_slice bytes);
 /* Closes the connection, even if its client reads nothing. */
 void mg_http_place_close(struct MHD_Connection *connection);
 bool mg_http_is_handler_free(const struct mg_http_server *server);
@@ -116,9 +118,13 @@ struct MHD_Response *mg_http_response_copy(struct mg_slice body); /* NULL: no me
 /* The bytes of a head, of which an address may be the most, and the parameters of an address. */
 #define MG_HTTP_HEAD_MAX       (16u * 1024)
 #define MG_HTTP_PARAMETERS_MAX 64
+/* Of the library, for a connection: a head, its records of the fields, the head of the answer. */
+#define MG_HTTP_MEMORY_MAX (2 * MG_HTTP_HEAD_MAX)
 /* Before the library has parsed the address: takes the query from one that is too long, or of too many
  * parameters, and returns true. The request is then refused with its whole head. */
 bool mg_http_address_cut(const char *target);
+/* Whether the memory may have no room for the head of an answer. */
+bool mg_http_is_memory_full(struct MHD_Connection *connection);
 /* 0, or the status of a refusal. */
 unsigned int mg_http_head_fault(struct MHD_Connection *connection, const char **ret_text);
 /* `method` and `version` as the library gives them with the head. */

@@ -86,10 +86,21 @@ const char *mg_http_title(unsigned int status)
     return "Internal Server Error";
 }
 
+static bool bare_send(struct MHD_Connection *connection, unsigned int status)
+{
+    char head[128];
+    (void)snprintf(head, sizeof(head), "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+                   status, mg_http_title(status));
+    return mg_http_place_send(connection, mg_slice_of(head));
+}
+
 enum MHD_Result mg_http_refuse(const struct mg_http_server *server, struct MHD_Connection *connection,
                                unsigned int status, const char *text)
 {
     char problem[256];
+    if (mg_http_is_memory_full(connection) && bare_send(connection, status)) {
+        return MHD_NO;
+    }
     if (!server->options.answers_problems) {
         char line[128];
         (void)snprintf(line, sizeof(line), "%s\n", text);

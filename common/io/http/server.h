@@ -96,6 +96,8 @@ const char *mg_http_exchange_path(const struct mg_http_exchange *request); /* de
 const char *mg_http_exchange_query(const struct mg_http_exchange *request, const char *name);
 /* The number of parameters of this name; mg_http_exchange_query returns the first. */
 unsigned int mg_http_exchange_query_count(const struct mg_http_exchange *request, const char *name);
+/* The first parameter that is not among these names, which blanks separate, or is there twice; NULL: none. */
+const char *mg_http_exchange_query_fault(const struct mg_http_exchange *request, const char *names);
 /* Host is the authority of a target in absolute form. */
 const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name);
 /* The number of headers of this name; mg_http_exchange_header returns the first. */

@@ -29,10 +29,8 @@
 
 #define HANDLED_MAX     32u   /* requests with the handler, if the options give no number */
 #define RELOAD_GRACE_MS 10000 /* for open connections with the former certificate */
-/* A head; the library's records, 64 bytes for each header and parameter; the head of the answer. */
-#define CONNECTION_MEMORY_MAX (2 * MG_HTTP_HEAD_MAX)
-#define TURNS_MAX             64 /* turns of the library before the loop goes on; records may have one byte */
-#define ADDRESS_SIZE          128
+#define TURNS_MAX       64    /* turns of the library before the loop goes on; records may have one byte */
+#define ADDRESS_SIZE    128
 /* GnuTLS's default ciphers, for the two secure versions. The library takes a pointer that is not const, but
  * only reads it. */
 static char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
@@ -267,8 +265,8 @@ static struct mg_http_daemon *daemon_create(struct mg_http_server *server, const
             daemon, MHD_OPTION_NOTIFY_CONNECTION, mg_http_on_connection, daemon, MHD_OPTION_UNESCAPE_CALLBACK,
             on_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT, mg_http_connections_max(server),
             MHD_OPTION_URI_LOG_CALLBACK, mg_http_on_first_line, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
-            mg_http_library_timeout_s(server), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-            (size_t)CONNECTION_MEMORY_MAX, MHD_OPTION_ARRAY, pair->cert ? tls : none, MHD_OPTION_END);
+            mg_http_library_timeout_s(server), MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MG_HTTP_MEMORY_MAX,
+            MHD_OPTION_ARRAY, pair->cert ? tls : none, MHD_OPTION_END);
     }
     const union MHD_DaemonInfo *info =
         daemon->mhd ? MHD_get_daemon_info(daemon->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;

@@ -56,6 +56,12 @@ const char *mg_http_exchange_path(const struct mg_http_exchange *request)
     return request->path;
 }
 
+const char *mg_http_exchange_query_fault(const struct mg_http_exchange *request, const char *names)
+{
+    (void)request, (void)names;
+    return NULL;
+}
+
 const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name)
 {
     const struct {

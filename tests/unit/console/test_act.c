@@ -472,6 +472,7 @@ static const struct {
     {"/api/v1/bulk/x/stop", RESUME_BODY, "invalid bulk action id"},
     {"/api/v1/bulk/" BULK_ID "/drop", RESUME_BODY, "pause, resume or stop"},
     {"/api/v1/bulk/" BULK_ID, "{\"reason\": \"mended\"}", "pause, resume or stop"},
+    {"/api/v1/bulk/" BULK_ID, RESUME_BODY, "pause, resume or stop"},
     {"/api/v1/bulk", "{\"reason\": \"mended\", \"verb\": \"resume\", \"workflow\": \"pay\", \"orders\": 3}",
      "ticket"},
     {"/api/v1/bulk",
