@@ -47,6 +47,10 @@ static void beat(struct mg_vitals *vitals)
     vitals->periods = 0;
     beat.age_ms = now_ms - vitals->began_boot_ms;
     of->account(of->arg, &beat);
+    if (beat.reason[0] == '\0' && mg_store_is_ready(of->store, beat.reason, sizeof(beat.reason))) {
+        /* beside a full disk, as beside a missing right, work may go on */
+        (void)mg_store_is_well(of->store, beat.reason, sizeof(beat.reason));
+    }
     vitals->is_beating = true;
     vitals->unkept_boot_ms = vitals->unkept_boot_ms != 0 ? vitals->unkept_boot_ms : now_ms;
     mg_store_beat(store, &beat, on_beaten, vitals);

@@ -162,9 +162,8 @@ static void schedulers_check(struct doctor *doctor, const struct mg_table *proce
     } else if (!is_asked && seen == 0) {
         remedy = ": start makegood-scheduler";
     }
-    (void)snprintf(detail, sizeof(detail), "%d seen%s%s%s%s%s", seen, orders, remedy,
-                   hold[0] != '\0' ? ": " : "", hold,
-                   hold[0] != '\0' ? "; see its limit in makegood service list" : "");
+    (void)snprintf(detail, sizeof(detail), "%d seen%s%s%s%s", seen, orders, remedy,
+                   hold[0] != '\0' ? ": " : "", hold);
     finding(doctor, remedy[0] == '\0' && hold[0] == '\0', "scheduler", detail);
 }
 
@@ -177,7 +176,8 @@ static void processes_check(struct doctor *doctor)
     }
     schedulers_check(doctor, &processes);
     for (int row = 0; row < processes.row_count; row++) {
-        if (mg_process_is_silent(&processes, row) || mg_process_stands(&processes, row)) {
+        if (mg_process_is_silent(&processes, row) || mg_process_stands(&processes, row) ||
+            mg_process_lacks(&processes, row)) {
             mg_process_write(&processes, row, detail, sizeof(detail));
             finding(doctor, false, mg_table_cell(&processes, row, "kind"), detail);
         }

@@ -31,13 +31,23 @@ bool mg_process_stands(const struct mg_table *processes, int row)
     return mg_table_cell(processes, row, "stands_since")[0] != '\0';
 }
 
+static bool is_moving(const struct mg_table *processes, int row)
+{
+    return !mg_process_is_silent(processes, row) && !mg_process_stands(processes, row);
+}
+
+bool mg_process_lacks(const struct mg_table *processes, int row)
+{
+    return is_of(processes, row, "supervisor") && is_moving(processes, row) &&
+           mg_table_cell(processes, row, "reason")[0] != '\0';
+}
+
 const char *mg_processes_hold(const struct mg_table *processes)
 {
     const char *reason = "";
     for (int row = 0; row < processes->row_count && reason[0] == '\0'; row++) {
-        bool is_moving = is_of(processes, row, "scheduler") && !mg_process_is_silent(processes, row) &&
-                         !mg_process_stands(processes, row);
-        reason = is_moving ? mg_table_cell(processes, row, "reason") : "";
+        bool is_held = is_of(processes, row, "scheduler") && is_moving(processes, row);
+        reason = is_held ? mg_table_cell(processes, row, "reason") : "";
     }
     return reason;
 }
@@ -76,8 +86,8 @@ void mg_process_write(const struct mg_table *processes, int row, char *ret_text,
                        mg_table_cell(processes, row, "in_hand"), order_id[0] != '\0' ? ", order " : "",
                        order_id, reason[0] != '\0' ? ": " : "", reason);
     } else {
-        (void)snprintf(ret_text, size, "%s was seen %" PRId64 " ms ago", instance,
-                       cell_ms(processes, row, "age_ms"));
+        (void)snprintf(ret_text, size, "%s was seen %" PRId64 " ms ago%s%s", instance,
+                       cell_ms(processes, row, "age_ms"), reason[0] != '\0' ? ": " : "", reason);
     }
 }
 

@@ -7,7 +7,10 @@
 
 bool mg_process_is_silent(const struct mg_table *processes, int row); /* and no other has replaced it */
 bool mg_process_stands(const struct mg_table *processes, int row);
-/* Why a scheduler that moves takes no new orders, valid as long as the table; "": all take them. */
+/* A supervisor moves, and has a reason: it lacks a right, for example. */
+bool mg_process_lacks(const struct mg_table *processes, int row);
+/* Why a scheduler that moves does not do all of its work, such as new orders, valid as long as the table; "":
+ * all do. */
 const char *mg_processes_hold(const struct mg_table *processes);
 int mg_processes_seen(const struct mg_table *processes, const char *kind); /* those that are not silent */
 /* For people: when it was seen last, and, if it is silent or stands, since when and why. */

@@ -74,10 +74,11 @@ const char *mg_damage_of(struct mg_batch *batch, const struct mg_order_record *r
     return reason != NULL ? reason : broken_text_of(batch, record);
 }
 
-const char *mg_damage_no_workflow(struct mg_batch *batch, const struct mg_order_record *record, bool is_there)
+const char *mg_damage_no_workflow(struct mg_batch *batch, const char *workflow, int64_t version,
+                                  bool is_there)
 {
     char text[MG_REFUSAL_TEXT_SIZE];
     (void)snprintf(text, sizeof(text), "damaged: the database has no %sversion %" PRId64 " of workflow %.63s",
-                   is_there ? "sound " : "", record->workflow_version, record->workflow);
+                   is_there ? "sound " : "", version, workflow);
     return reason_keep(batch, text);
 }

@@ -13,9 +13,9 @@
  * be one of many that a changed workflow has left. */
 const char *mg_damage_of(struct mg_batch *batch, const struct mg_order_record *record,
                          const struct mg_workflow *workflow, enum mg_refusal *ret_refusal);
-/* The reason against an order of a workflow version that the database does not have; `is_there`: it has only
- * a damaged one. */
-const char *mg_damage_no_workflow(struct mg_batch *batch, const struct mg_order_record *record,
+/* The reason against an order, stored or new, of a workflow version that the database does not have;
+ * `is_there`: it has only a damaged one. */
+const char *mg_damage_no_workflow(struct mg_batch *batch, const char *workflow, int64_t version,
                                   bool is_there);
 
 #endif

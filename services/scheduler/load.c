@@ -169,7 +169,7 @@ static void fold_resolve(struct mg_batch *batch, struct mg_item *item, bool may_
     } else if (!may_fetch && item->want != NULL &&
                (item->want->outcome == MG_FETCH_UNKNOWN || item->want->outcome == MG_FETCH_DAMAGED)) {
         bool is_there = item->want->outcome == MG_FETCH_DAMAGED;
-        fold->refused = mg_damage_no_workflow(batch, record, is_there);
+        fold->refused = mg_damage_no_workflow(batch, record->workflow, record->workflow_version, is_there);
         fold->refusal = MG_REFUSAL_LASTING;
     }
     if (fold->refused != NULL) {
@@ -177,6 +177,20 @@ static void fold_resolve(struct mg_batch *batch, struct mg_item *item, bool may_
         fold->workflow = NULL;
     } else if (fold->workflow != NULL) {
         (void)mg_fold_bind(batch, fold, record); /* marks its failure in the fold */
+    }
+}
+
+/* A submission begins with its workflow. A damaged definition is no newer version's: no other scheduler can
+ * read it, either. A guess is proved first: the order may be there. */
+static void submission_resolve(struct mg_batch *batch, struct mg_item *item, bool may_fetch)
+{
+    struct mg_fold *fold = item->fold;
+    item->workflow = item_find(batch, item, may_fetch);
+    bool is_damaged =
+        item->workflow == NULL && !may_fetch && item->want != NULL && item->want->outcome == MG_FETCH_DAMAGED;
+    if (is_damaged && !fold->is_guessed) {
+        fold->refused = mg_damage_no_workflow(batch, item->want->name, item->want->version, true);
+        fold->refusal = MG_REFUSAL_LASTING;
     }
 }
 
@@ -188,7 +202,7 @@ static void items_resolve(struct mg_batch *batch, bool may_fetch)
         if (fold->record != NULL && fold->workflow == NULL) {
             fold_resolve(batch, item, may_fetch);
         } else if (fold->record == NULL && item->submission != NULL && item->workflow == NULL) {
-            item->workflow = item_find(batch, item, may_fetch);
+            submission_resolve(batch, item, may_fetch);
         }
     }
 }

@@ -137,7 +137,7 @@ static void held_write(const struct mg_scheduler *scheduler, char *ret_why, size
     if (gate != NULL && waits_ms >= MG_STANDSTILL_AFTER_MS) {
         (void)snprintf(ret_why, size,
                        "new orders of all workflows wait, %d of them in hand for up to %lld s: the queue of "
-                       "service %s is full%s, for fewer requests are taken than come",
+                       "service %s is full%s: see makegood service list",
                        lanes[MG_LANE_HIGH].count + lanes[MG_LANE_NORMAL].count, (long long)(waits_ms / 1000),
                        gate->service, is_at_most ? " and the most steps are parked for it" : "");
     }

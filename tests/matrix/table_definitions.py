@@ -1,9 +1,12 @@
 """Table f: each index and each table × a change of its definition by somebody else, while orders run."""
 
+import time
+
 import psycopg2
 
 from engine import Cell
 
+EXPIRED_S = 17.0  # agents' reports are valid for 15 s: those that come later need the index
 HOLD_S = 20.0  # of a lock, as of a maintenance that builds something anew
 INDEXES = """SELECT i.indexrelid::regclass::text, i.indrelid::regclass::text, pg_get_indexdef(i.indexrelid), c.conname, c.oid
              FROM pg_index i LEFT JOIN pg_constraint c ON c.conindid = i.indexrelid AND c.contype IN ('p', 'u', 'x')
@@ -27,6 +30,8 @@ def dropped(index, table, definition, constraint, oid):
         else:
             again.extend(f"ALTER TABLE {on} ADD CONSTRAINT {name} {text}" for on, name, text in bench.rows(CONSTRAINTS, oid, oid))
             bench.rows(f"ALTER TABLE {table} DROP CONSTRAINT {constraint} CASCADE")
+        until = time.monotonic() + EXPIRED_S
+        bench.wait(lambda: time.monotonic() >= until, EXPIRED_S + 1)
 
     def end(bench):
         while again:

@@ -123,12 +123,38 @@ START_TEST(a_damaged_order_is_set_aside_and_not_judged)
 }
 END_TEST
 
+/* Would catch: a submission that is left to newer schedulers, and an alert that asks for an upgrade, since
+ * the stored definition of its workflow is broken. */
+START_TEST(a_submission_of_a_damaged_workflow_is_set_aside_and_told_so)
+{
+    const struct fake_delivery submission = {
+        .consumer = MG_LANE_NORMAL,
+        .body = "{\"order_id\":\"o1\",\"workflow\":\"other\",\"payload\":{}}",
+        .message_id = "o1"};
+    stage_submit("o2", false);
+    stage_settle();
+    fake_store.workflow = "other";
+    fake_store.definition = "{broken";
+    fake_broker_deliver(&submission);
+    reply("o2");
+    pass(15000);
+    ck_assert_int_eq(stage_step("o2", 1), MG_STEP_RUNNING);
+    ck_assert_int_eq(fake_broker.rejected, 1);
+    ck_assert_int_eq(fake_broker.requeued, 0);
+    const char *alert = fake_broker_last("alert")->body;
+    ck_assert_msg(strstr(alert, "\"alert\":\"set_aside\"") != NULL &&
+                      strstr(alert, "the database has no sound version 1 of workflow other") != NULL,
+                  "%s", alert);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler damage");
     TCase *damage = tcase_create("damage");
     tcase_add_checked_fixture(damage, stage_start, stage_finish);
     tcase_add_loop_test(damage, a_damaged_order_is_set_aside_and_not_judged, 0, DAMAGE_COUNT);
+    tcase_add_test(damage, a_submission_of_a_damaged_workflow_is_set_aside_and_told_so);
     suite_add_tcase(suite, damage);
     return run_suite(suite);
 }
