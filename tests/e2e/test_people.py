@@ -40,6 +40,8 @@ def tables_of_names_in_other_scripts_stand_straight(s):
     lines = s.cluster.tool("service", "list").stdout.splitlines()
     head, rows = lines[0], [line for line in lines[1:] if line.startswith(("payment", "carrier"))]
     assert len(rows) >= 2 and "by_whom" in head, lines
-    ends = {columns(row.split(name)[0] + name) + columns(row.split(name)[1]) - columns(row.split(name)[1].lstrip()) for name in ("Jürgen e\u0301", "東京太郎")
-            for row in rows if name in row}
+    parts = [(row.partition(name)[0] + name, row.partition(name)[2]) for name in ("Jürgen e\u0301", "東京太郎") for row in rows if name in row]
+    gaps = [columns(behind) - columns(behind.lstrip()) for _, behind in parts]
+    ends = {columns(before) + gap for (before, _), gap in zip(parts, gaps)}
+    assert min(gaps) == 2, f"the column is as wide as its widest cell: {lines}"
     assert len(ends) == 1, lines

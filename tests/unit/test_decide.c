@@ -580,6 +580,7 @@ START_TEST(an_order_ends_by_its_law_while_its_service_asks_to_wait)
 {
     submit();
     asked(0, MG_EXECUTED_NO, 30 * INT64_C(86400000));
+    ck_assert_int_eq(order.steps[0].due_at_ms, order.complete_by_ms); /* nor an hour after the end */
     ck_assert_int_le(order.wake_at_ms, order.complete_by_ms);
     context.now_ms = order.complete_by_ms;
     ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_EXPIRED, .step = -1}), MG_GO);
