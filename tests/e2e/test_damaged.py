@@ -20,8 +20,7 @@ def a_damaged_order_costs_itself_and_is_named(s):
     others = [s.client.submit("short") for _ in range(ORDERS)]
     for order in others:
         s.wait(lambda order=order: s.step(order, "reserve") and s.step(order, "reserve")["attempt"] >= 2, "its second attempt")
-    s.wait(lambda: s.alerts("order_passed_by"), "the alert is open")
-    alert = s.alerts("order_passed_by")[0]
+    alert = s.wait(lambda: s.alerts("order_passed_by"), "the alert is open")[0]
     assert f"order {damaged.order_id} cannot be swept" in alert["text"] and "(0A000)" in alert["text"], alert
     console = Console(s)
     console.login("reader")

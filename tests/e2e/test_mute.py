@@ -88,8 +88,7 @@ def run_mute(s, break_it, reason, is_alerted=True):
     s.wait(lambda: agent.metric("makegood_agent_in_flight") == 0, "calls under way end", SETTLED_S)
     calls = agent.metric("makegood_agent_calls_total")
     if is_alerted:
-        s.wait(lambda: named(s), "doctor names the agent", TOLD_S)
-        line = named(s)[0]
+        line = s.wait(lambda: named(s), "doctor names the agent", TOLD_S)[0]
         assert "payment" in line and "replies" in line, line
         s.wait(lambda: s.rows("SELECT 1 FROM operator_alert WHERE code = 'standstill' AND closed_at IS NULL"), "an alert is open", TOLD_S)
     s.wait(lambda: time.monotonic() - began > LASTS_S, "it lasts", LASTS_S + 5)

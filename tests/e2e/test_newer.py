@@ -28,8 +28,7 @@ def a_flood_of_a_newer_version_holds_no_order_up(s):
         slowest = max(slowest, time.monotonic() - began)
     print(f"the slowest of {ORDERS} orders beside {FLOOD} such messages took {slowest:.2f} s")
     flood.connection.close()
-    s.wait(lambda: s.alerts("newer_version"), "an alert tells of them")
-    alert = s.alerts("newer_version")[0]
+    alert = s.wait(lambda: s.alerts("newer_version"), "an alert tells of them")[0]
     assert alert["subject"] == "scheduler.replies" and "dead requeue" in alert["text"], alert
     told = [scheduler.get("/readyz") for scheduler in s.cluster.schedulers]
     assert all(status == 200 for status, _ in told) and any("newer version" in text for _, text in told), told

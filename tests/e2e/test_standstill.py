@@ -50,8 +50,7 @@ def a_scheduler_that_the_database_holds_up_is_named_by_all_that_look(s):
         s.wait(lambda: unready(scheduler, "no work has ended for"), "the scheduler reports its standstill", TOLD_S)
         s.wait(lambda: any(line.startswith("makegood_standstill_seconds ") and float(line.split()[1]) >= 12
                            for line in scheduler.get("/metrics")[1].splitlines()), "a metric has it, from the next look on", TOLD_S)
-        s.wait(lambda: wrong(s, "does not move since"), "doctor names it", TOLD_S)
-        line = wrong(s, "does not move since")[0]
+        line = s.wait(lambda: wrong(s, "does not move since"), "doctor names it", TOLD_S)[0]
         assert "55P03" in line or "lock" in line, line
         s.wait(lambda: s.rows("SELECT 1 FROM operator_alert WHERE code = 'standstill' AND closed_at IS NULL"), "an alert is open", TOLD_S)
     s.client.wait_status(held, "processed")
@@ -69,9 +68,9 @@ def a_scheduler_that_is_frozen_is_told_from_one_that_is_gone(s):
     s.wait(lambda: not wrong(s, "scheduler"), "doctor finds the scheduler well", TOLD_S)
     scheduler.pause()
     held = s.client.submit("pay")
-    s.wait(lambda: wrong(s, "is not seen"), "doctor names a scheduler that consumes and is not seen", TOLD_S)
+    # Until the broker drops its silent connection, after two heartbeats, it consumes.
+    s.wait(lambda: wrong(s, "one that consumes is not seen"), "doctor names a scheduler that consumes and is not seen", TOLD_S)
     s.wait(lambda: wrong(s, "was last seen"), "doctor names the frozen one", TOLD_S)
-    assert "one that consumes is not seen" in wrong(s, "is not seen")[0], doctor(s)
     seen = s.cluster.tool("top", "-o", "json", check=False).stdout
     assert "is not seen any more" in seen, seen
     s.wait(lambda: s.rows("SELECT 1 FROM operator_alert WHERE code = 'standstill' AND closed_at IS NULL"), "an alert is open", TOLD_S)
