@@ -41,10 +41,6 @@ static enum MHD_Result probe_send(struct MHD_Connection *connection, unsigned in
     if (result == MHD_YES) {
         result = MHD_add_response_header(response, "Cache-Control", "no-store");
     }
-    bool is_last = status == MHD_HTTP_BAD_REQUEST; /* where the next request begins is in doubt */
-    if (result == MHD_YES && is_last) {
-        result = MHD_add_response_header(response, "Connection", "close");
-    }
     if (result == MHD_YES) {
         result = mg_http_answer_queue(connection, status, response, false);
     }
