@@ -48,6 +48,7 @@ struct mg_command_result {
     char command_id[MG_UUID_SIZE];
     char order_id[MG_ORDER_ID_MAX + 1];
     enum mg_command_verdict verdict;
+    bool may_pass;                        /* invalid: the same command may succeed later */
     uint64_t version;                     /* the order's current version */
     enum mg_order_state state;            /* the order's current state; undefined for not_found and invalid */
     char text[MG_COMMAND_REASON_MAX + 1]; /* the reason, for people */

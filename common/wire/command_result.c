@@ -6,8 +6,8 @@
 #include "wire/json_reader.h"
 #include "wire/message_write.h"
 
-static const char *const NAMES[] = {"v",       "command_id", "order_id", "verdict",
-                                    "version", "state",      "text",     NULL};
+static const char *const NAMES[] = {"v",     "command_id", "order_id", "verdict", "version",
+                                    "state", "text",       "may_pass", NULL};
 static const char *const VERDICTS[] = {"done", "conflict", "not_found", "invalid", NULL};
 
 const char *mg_command_verdict_name(enum mg_command_verdict verdict)
@@ -33,6 +33,9 @@ void mg_command_result_write(const struct mg_command_result *result, struct mg_b
         mg_json_member_int(&json, "version", (int64_t)result->version);
         mg_json_member_word(&json, "state", mg_order_state_name(result->state));
     }
+    if (result->may_pass) {
+        mg_json_member_bool(&json, "may_pass", true);
+    }
     mg_message_put_text(&json, "text", result->text);
     mg_json_object_end(&json);
 }
@@ -56,6 +59,7 @@ enum mg_class mg_command_result_parse(struct mg_slice body, struct mg_command_re
                         result.command_id, sizeof(result.command_id));
     mg_json_get_order_id(&object, "order_id", need, result.order_id);
     mg_json_get_text(&object, "text", MG_REQUIRED, result.text, sizeof(result.text));
+    result.may_pass = mg_json_get_bool(&object, "may_pass", MG_OPTIONAL, false);
     if (names_the_order(verdict)) {
         result.version = (uint64_t)mg_json_get_integer(&object, "version", MG_REQUIRED, 1, INT64_MAX, 0);
         int state = mg_json_get_word(&object, "state", MG_REQUIRED, MG_WORDS_ORDER_STATE, MG_STALE, 0);

@@ -154,11 +154,15 @@ void mg_bulk_orders_send(struct mg_bulk_orders *orders, struct mg_command_client
 }
 
 /* Only a refusal is recorded here, because no table holds it. Accepted commands, and orders at a newer
- * version, appear in the next look. */
+ * version, appear in the next look. A command for an order that waits for the database is sent again soon: it
+ * was answered, so no copies of it pile up. */
 static void item_answer(struct mg_bulk_item *item, const struct mg_command_result *result)
 {
     bool is_old = result->verdict == MG_COMMAND_CONFLICT && result->version != item->version;
-    if (result->verdict == MG_COMMAND_DONE || is_old) {
+    if (result->may_pass) {
+        item->wait_ms = RESEND_FIRST_MS;
+    }
+    if (result->verdict == MG_COMMAND_DONE || is_old || result->may_pass) {
         return;
     }
     item->is_refused = true;

@@ -173,7 +173,7 @@ static void item_keep(struct mg_batch *batch, struct mg_aside_order *order, stru
                  order == NULL      ? "too many orders wait"
                  : order->is_listed ? "makegood order readmit lets it in again"
                                     : order->text);
-        mg_command_refuse(batch, item, text);
+        mg_command_refuse(batch, item, order == NULL || !order->is_listed, text);
     } else if (comes_again && (order == NULL || order->works.first != NULL)) {
         mg_work_settle(&scheduler->works, item->work, MG_END_ACK);
     } else if (order == NULL || !has_room(order, item->work)) {
@@ -262,15 +262,23 @@ void mg_aside_stored(struct mg_scheduler *scheduler, const char *order_id, bool 
     }
 }
 
+/* An operator's command is answered and does not wait. So it is itself a try, if no cause waits for the next
+ * one: it would be refused long after the lock's end. */
+static bool is_a_try(const struct mg_aside_order *order, const struct mg_item *item)
+{
+    bool is_idle = order->works.first == NULL && !order->is_trying && !order->is_asking && !order->is_listed;
+    return is_idle && item->command != NULL && order->retry_boot_ms <= mg_clock_boot_ms();
+}
+
 void mg_aside_join(struct mg_batch *batch)
 {
     int left = 0;
     for (int i = 0; i < batch->item_count; i++) {
         struct mg_item *item = &batch->items[i];
         struct mg_aside_order *order = order_find(batch->scheduler, item->order_id);
-        if (order != NULL) {
+        if (order != NULL && !is_a_try(order, item)) {
             item_keep(batch, order, item);
-        } else if (mg_set_aside_has(batch->scheduler, item->order_id)) {
+        } else if (order == NULL && mg_set_aside_has(batch->scheduler, item->order_id)) {
             item_doubt(batch, item);
         } else {
             batch->items[left++] = *item;

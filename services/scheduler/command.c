@@ -28,8 +28,8 @@ bool mg_command_comes_again(const struct mg_item *item)
 /* The result for an operator's or a gateway's command with a reply_to; else NULL. Supervisors set no
  * reply_to, so a result for one would go to a foreign queue. */
 static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item *item,
-                                   enum mg_command_verdict verdict, const struct mg_order_record *record,
-                                   const char *text)
+                                   enum mg_command_verdict verdict, bool may_pass,
+                                   const struct mg_order_record *record, const char *text)
 {
     const struct mg_delivery *delivery = item->work->delivery;
     enum mg_commander commander = mg_topology_commander(delivery->exchange);
@@ -37,7 +37,7 @@ static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item 
         (commander != MG_COMMANDER_OPERATOR && commander != MG_COMMANDER_GATEWAY)) {
         return NULL;
     }
-    struct mg_command_result result = {.verdict = verdict};
+    struct mg_command_result result = {.verdict = verdict, .may_pass = may_pass};
     if (item->command != NULL) {
         memcpy(result.command_id, item->command->command_id, sizeof(result.command_id));
         memcpy(result.order_id, item->command->order_id, sizeof(result.order_id));
@@ -63,9 +63,9 @@ static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item 
     return batch->scratch.failed ? NULL : mg_send_create(batch->scheduler, &spec);
 }
 
-void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, const char *text)
+void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, bool may_pass, const char *text)
 {
-    struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, NULL, text);
+    struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, may_pass, NULL, text);
     if (send != NULL) {
         mg_outbox_add(batch->scheduler, send);
     }
@@ -75,7 +75,7 @@ void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, const char 
 static void result_add(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
                        const char *text)
 {
-    struct mg_send *send = result_make(batch, item, verdict, item->fold->record, text);
+    struct mg_send *send = result_make(batch, item, verdict, false, item->fold->record, text);
     if (send != NULL) {
         TAILQ_INSERT_TAIL(&item->fold->sends, send, entry);
     }
@@ -115,7 +115,7 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
     }
     if (class == MG_BAD_INPUT) {
         mg_log(MG_LOG_WARN, "a command cannot be read", MG_LOG_TEXT("why", err.text));
-        struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, NULL, err.text);
+        struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, false, NULL, err.text);
         if (send != NULL) {
             mg_outbox_add(batch->scheduler, send);
         }

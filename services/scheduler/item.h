@@ -240,8 +240,8 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item);
 /* A supervisor's command is sent until nothing is due, so it may be dropped. Not so one that was delivered
  * before: it may be decided, and the statuses of that decision are published again by this delivery alone. */
 bool mg_command_comes_again(const struct mg_item *item);
-/* Answers a command that is not carried out, and settles its work. */
-void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, const char *text);
+/* Answers a command that is not carried out, and settles its work. `may_pass`: it may be given again. */
+void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, bool may_pass, const char *text);
 bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item);
 void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item);
 

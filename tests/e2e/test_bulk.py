@@ -6,6 +6,7 @@ import signal
 
 from harness import scenario, step
 from test_failpoints import PLACES
+from test_isolation import held
 
 ORDERS = 60
 PAY = {"services": ("payment",)}
@@ -221,3 +222,19 @@ def a_bulk_action_is_paused_resumed_and_stopped(s):
     assert [row["state"] for row in listed] == ["done", "stopped", "done"], listed
     said = [row["verb"] for row in s.rows("SELECT verb FROM operator_action ORDER BY action_id")]
     assert said == ["bulk start", "bulk pause", "bulk resume", "bulk start", "bulk stop", "bulk start"], said
+
+
+@scenario(services=("payment",))
+def a_bulk_action_waits_for_a_locked_order_and_stops_for_none(s):
+    """Would catch: a bulk action that stops with "failed again" because another session holds a lock on one of its orders."""
+    orders = fail(s, 20)
+    s.remote("payment").switch("normal")
+    s.bulk_runner()
+    with held(s, "SELECT FROM order_process WHERE order_id = %s FOR UPDATE", orders[3].order_id):
+        bulk_id = start(s, "--canary", "2", "--rate", "50")["bulk_id"]
+        for order in orders[:3] + orders[4:]:
+            s.wait_state(order, "processed")
+        assert bulk(s, bulk_id)["state"] == "running" and s.state(orders[3]) == "error", bulk(s, bulk_id)
+    row = wait_ended(s, bulk_id, "done")
+    assert (row["done"], row["failed"]) == (20, 0), row
+    s.wait_state(orders[3], "processed")

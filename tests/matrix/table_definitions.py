@@ -1,5 +1,6 @@
 """Table f: each index and each table × a change of its definition by somebody else, while orders run."""
 
+import threading
 import time
 
 import psycopg2
@@ -41,18 +42,19 @@ def dropped(index, table, definition, constraint, oid):
 
 
 def locked(table):
-    """As ALTER TABLE holds it, in an open transaction."""
+    """As ALTER TABLE holds it, in an open transaction. The bench reads some of these tables, so the lock ends by itself."""
     held = []
+
+    def release():
+        while held:
+            held.pop().close()
 
     def begin(bench, _one):
         session = psycopg2.connect(bench.servers.postgres.dsn)
         held.append(session)
         session.cursor().execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
-
-    def end(_bench):
-        while held:
-            held.pop().close()
-    return begin, end
+        threading.Timer(HOLD_S, release).start()
+    return begin, lambda _bench: release()
 
 
 def cells(bench):

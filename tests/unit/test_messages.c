@@ -434,12 +434,14 @@ START_TEST(a_command_result_comes_back)
                                                        .state = MG_ORDER_COMPENSATING,
                                                        .text = "so"};
         result.verdict = (enum mg_command_verdict)verdict;
+        result.may_pass = verdict == MG_COMMAND_INVALID;
         mg_buf_clear(&body);
         mg_command_result_write(&result, &body);
         ck_assert_ok(mg_command_result_parse(mg_buf_slice(&body), &back, &err));
         ck_assert_str_eq(back.command_id, "c-1");
         ck_assert_str_eq(back.order_id, "o-1");
         ck_assert_int_eq(back.verdict, result.verdict);
+        ck_assert_int_eq(back.may_pass, result.may_pass);
         ck_assert_str_eq(back.text, "so");
         ck_assert_uint_eq(back.version, verdict <= MG_COMMAND_CONFLICT ? 9 : 0);
         if (verdict <= MG_COMMAND_CONFLICT) {

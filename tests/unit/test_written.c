@@ -177,6 +177,9 @@ START_TEST(a_result_of_a_command)
     result = (struct mg_command_result){.verdict = MG_COMMAND_INVALID};
     mg_command_result_write(&result, &body);
     assert_written("{\"v\":1,\"verdict\":\"invalid\",\"text\":\"\"}");
+    result.may_pass = true;
+    mg_command_result_write(&result, &body);
+    assert_written("{\"v\":1,\"verdict\":\"invalid\",\"may_pass\":true,\"text\":\"\"}");
 }
 END_TEST
 

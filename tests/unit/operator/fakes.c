@@ -313,7 +313,8 @@ void fake_end_all(enum mg_order_state state)
 
 void fake_answer(int i, enum mg_command_verdict verdict, uint64_t version, const char *text)
 {
-    struct mg_command_result result = {.verdict = verdict, .version = version};
+    struct mg_command_result result = {
+        .verdict = verdict, .version = version, .may_pass = verdict == MG_COMMAND_INVALID};
     snprintf(result.command_id, sizeof(result.command_id), "%s", fake.sent[i].command_id);
     snprintf(result.text, sizeof(result.text), "%s", text);
     fake.client.on_result(fake.client.arg, &result);

@@ -127,6 +127,25 @@ START_TEST(what_is_refused_has_failed_and_what_was_changed_by_others_is_skipped)
 }
 END_TEST
 
+/* Would catch: a bulk action that stops because a session has locked one of its first orders. */
+START_TEST(an_order_that_waits_for_the_database_is_asked_again)
+{
+    begin(5, 100);
+    fake_pass(1000);
+    ck_assert_int_eq(fake.sent_count, 5);
+    fake_answer(0, MG_COMMAND_INVALID, 0, "the database refuses this order's rows: a lock (55P03)");
+    fake_pass(1000);
+    ck_assert_int_eq(fake.orders[0].result, MG_BULK_RESULT_ASKED);
+    fake_pass(3000);
+    ck_assert_int_ge(fake.sent_count, 6);
+    fake_end_all(MG_ORDER_PROCESSED);
+    fake_pass(1000);
+    ck_assert_int_eq(fake_count(MG_BULK_RESULT_DONE), 5);
+    ck_assert(fake.is_ended);
+    finish();
+}
+END_TEST
+
 /* Would catch: orders that fail anew and are undone, counted as orders that went well. */
 START_TEST(what_is_undone_instead_of_going_forward_has_failed)
 {
@@ -389,6 +408,7 @@ int main(void)
     tcase_add_test(tests, the_canary_first_then_the_rest);
     tcase_add_test(tests, a_canary_that_fails_stops_it_and_is_told_once);
     tcase_add_test(tests, what_is_refused_has_failed_and_what_was_changed_by_others_is_skipped);
+    tcase_add_test(tests, an_order_that_waits_for_the_database_is_asked_again);
     tcase_add_test(tests, what_is_undone_instead_of_going_forward_has_failed);
     tcase_add_test(tests, commands_that_nobody_takes_do_not_pile_up);
     tcase_add_test(tests, what_a_dead_runner_had_marked_is_asked_for_by_the_next_as_the_same_cause);

@@ -349,6 +349,26 @@ START_TEST(later_causes_join_the_waiting_order)
 }
 END_TEST
 
+/* Would catch: an operator's command that is refused for minutes after the lock has ended, since nothing else
+ * tries the order again. */
+START_TEST(a_command_after_the_lock_is_carried_out)
+{
+    two_orders_run();
+    fake_store.refused = "o1";
+    fake_store.refusal = MG_REFUSAL_PASSING;
+    stage_command("c-1", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", "amq.gen-tool");
+    pass(8000);
+    ck_assert_int_eq(fake_broker_count("command_result"), 1);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"invalid\",\"may_pass\":true"));
+    fake_store.refused = NULL;
+    stage_command("c-2", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", "amq.gen-tool");
+    pass(250);
+    ck_assert_int_eq(fake_broker_count("command_result"), 2);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
+    ck_assert_int_eq(aside_count(), 0);
+}
+END_TEST
+
 /* Would catch: waiting orders that take the whole prefetch, or memory without end. */
 START_TEST(few_causes_of_a_waiting_order_are_kept)
 {
@@ -387,6 +407,7 @@ int main(void)
     tcase_add_test(aside, a_crowd_of_damaged_orders_is_set_aside_one_by_one);
     tcase_add_test(aside, several_refused_orders_are_judged_only_if_another_is_written);
     tcase_add_test(aside, later_causes_join_the_waiting_order);
+    tcase_add_test(aside, a_command_after_the_lock_is_carried_out);
     tcase_add_test(aside, few_causes_of_a_waiting_order_are_kept);
     suite_add_tcase(suite, aside);
     return run_suite(suite);
