@@ -361,9 +361,14 @@ START_TEST(an_agent_with_a_row_that_is_locked_costs_its_own_report)
     rig_admin(&rig, "SELECT FROM service_state WHERE instance = 'a-3' FOR UPDATE");
     put_reports();
     ck_assert_ptr_nonnull(strstr(why_passed("inventory/a-3"), "55P03"));
-    int64_t before_ms = mg_clock_boot_ms();
-    put_reports();
-    ck_assert_int_lt(mg_clock_boot_ms() - before_ms, 1500); /* no lock is waited for any more: 2 s */
+    int64_t least_ms = INT64_MAX; /* of three: a busy machine may need a second for one */
+    for (int i = 0; i < 3; i++) {
+        int64_t before_ms = mg_clock_boot_ms(), took_ms;
+        put_reports();
+        took_ms = mg_clock_boot_ms() - before_ms;
+        least_ms = took_ms < least_ms ? took_ms : least_ms;
+    }
+    ck_assert_int_lt(least_ms, 1500); /* no lock is waited for any more: 2 s each time */
     rig_admin(&rig, "ROLLBACK");
     ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(instance, ' ') FROM service_state"
                                      " WHERE reported_at < now() - interval '30 seconds'"),
