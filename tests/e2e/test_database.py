@@ -80,10 +80,10 @@ def a_migration_behind_a_reader_stops_no_order_and_names_the_reader(s):
     migration.start()
     ended = 0
     while migration.is_alive():
-        s.client.wait_status(s.client.submit(), "processed", timeout_s=5)  # one try holds an order up for a second
-        ended += 1
+        s.client.wait_status(s.client.submit(), "processed")  # one try holds an order up for a second
+        ended += migration.is_alive()
     migration.join()
-    assert ended >= 10 and ends[0].returncode == 6, (ended, ends)
+    assert ended >= 5 and ends[0].returncode == 6, (ended, ends)
     holder = f"9999_probe.sql waits for session {reader.info.backend_pid} of user makegood, \"report\", in a transaction since "
     assert holder in ends[0].stdout and "a lock was not free within 9 s" in ends[0].stderr, ends
     migration = threading.Thread(target=lambda: ends.append(migrate("1m")))
