@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "classify.h"
+#include "core/backoff.h"
 #include "io/http/client.h"
 #include "serving/deadline.h"
 #include "serving/tries.h"
@@ -294,6 +295,16 @@ static void take(struct mg_token *token, char *line, int64_t life_s)
     token->done(token->arg, true);
 }
 
+/* An endpoint that refuses may ask for a longer rest. A moment in place of seconds costs an hour. */
+static int64_t rest_ms(const struct mg_http_answer *answer)
+{
+    bool is_refusal = answer->sent == MG_SENT_YES && answer->status > 299;
+    int64_t asked_ms = is_refusal ? answer->retry_after_ms : -1;
+    return asked_ms < REST_MS                       ? REST_MS
+           : asked_ms < MG_RETRY_AFTER_UNBOUNDED_MS ? asked_ms
+                                                    : MG_RETRY_AFTER_UNBOUNDED_MS;
+}
+
 static void on_answer(void *arg, const struct mg_http_answer *answer)
 {
     struct mg_token *token = arg;
@@ -303,7 +314,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
 
     int64_t now_ms = mg_clock_boot_ms();
     token->call = NULL;
-    token->rest_boot_ms = now_ms + REST_MS;
+    token->rest_boot_ms = now_ms + rest_ms(answer);
     if (read_answer(answer, &line, &life_s, &err) != MG_OK) {
         fail(token, err.text);
     } else if (now_ms >= end_of(token, life_s)) {
@@ -378,7 +389,13 @@ static enum mg_class ask(struct mg_token *token, struct mg_err *err)
 
 static void on_rest_over(void *arg)
 {
-    fetch(arg);
+    struct mg_token *token = arg;
+    int64_t now_ms = mg_clock_boot_ms();
+    if (now_ms >= token->rest_boot_ms) {
+        fetch(token);
+    } else if (!is_valid(token, now_ms)) {
+        token->done(token->arg, false); /* the rest is too long for requests to wait here */
+    }
 }
 
 /* Never calls back from within: the caller may be going through its jobs. */
@@ -390,7 +407,8 @@ static void fetch(struct mg_token *token)
         return;
     }
     if (now_ms < token->rest_boot_ms) {
-        mg_timer_start(token->timer, token->rest_boot_ms - now_ms, 0);
+        int64_t left_ms = token->rest_boot_ms - now_ms;
+        mg_timer_start(token->timer, left_ms < REST_MS ? left_ms : REST_MS, 0);
         return;
     }
     token->began_boot_ms = now_ms;
@@ -509,6 +527,7 @@ bool mg_token_is_coming(const struct mg_token *token)
 
 void mg_token_reload(struct mg_token *token)
 {
+    token->rest_boot_ms = 0;
     mg_http_client_reload(token->http, true);
 }
 

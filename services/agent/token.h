@@ -51,7 +51,7 @@ const char *mg_token_fault(const struct mg_token *token);
 /* True while calls should wait: a fetch is under way, or about to begin. */
 bool mg_token_is_coming(const struct mg_token *token);
 
-/* The next fetch reads the certificate files again. */
+/* The next fetch reads the certificate files again, and needs no rest before it. */
 void mg_token_reload(struct mg_token *token);
 
 #endif

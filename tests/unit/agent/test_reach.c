@@ -673,6 +673,42 @@ START_TEST(an_ended_token_is_none_and_fetches_rest)
 }
 END_TEST
 
+/* Catches: a token endpoint that is asked each second although it asked for a minute, or for good by a moment
+ * in place of seconds; requests that wait in the agent meanwhile; a rest that no reload ends. */
+START_TEST(a_token_endpoint_rests_for_as_long_as_it_asks)
+{
+    bool is_moment = _i == 1, is_reloaded = _i == 2;
+    start(OAUTH2("") ",\"breaker\":{\"open_for\":\"50ms\"}");
+    deliver(NULL);
+    flow_wait_calls(1);
+    fakes_answer(0, &(struct mg_http_answer){.sent = MG_SENT_YES,
+                                             .status = 429,
+                                             .body = mg_slice_of(""),
+                                             .content_type = "",
+                                             .retry_after_ms = is_moment ? INT64_C(1795879000000) : 60000});
+    check_no_token(0, "the token endpoint answered 429");
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_linger(100); /* half-open by now */
+    int64_t ahead_ms = is_moment ? 3500000 : 50000;
+    clock_set(ahead_ms);
+    deliver(NULL);
+    check_no_token(1, "the token endpoint answered 429");
+    ck_assert_int_eq(fakes.call_count, 1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_linger(100);
+    if (is_reloaded) {
+        mg_token_reload(mg_remote_of(&flow_agent.served[0])->token);
+    } else {
+        clock_set(ahead_ms + 110000);
+    }
+    deliver(NULL);
+    flow_wait_calls(2);
+    answer(1, 200, "application/json", TOKEN("t1", "3600"));
+    flow_wait_calls(3);
+    ck_assert(carries(2, "Authorization: Bearer t1"));
+}
+END_TEST
+
 /* Catches: a token that is dropped for a late one which has ended. */
 START_TEST(an_ended_token_replaces_no_good_one)
 {
@@ -773,6 +809,7 @@ int main(void)
     tcase_add_loop_test(tests, without_a_token_a_step_waits, 0, COUNT(BAD_ANSWERS));
     tcase_add_test(tests, a_probe_asks_for_the_token_again);
     tcase_add_test(tests, a_silent_endpoint_costs_no_attempt);
+    tcase_add_loop_test(tests, a_token_endpoint_rests_for_as_long_as_it_asks, 0, 3);
     tcase_add_test(tests, a_failed_renewal_stops_nothing);
     tcase_add_test(tests, an_ended_token_is_none_and_fetches_rest);
     tcase_add_test(tests, an_ended_token_replaces_no_good_one);
