@@ -71,6 +71,14 @@ static inline bool mg_has_passed(const struct mg_context *context, int64_t deadl
     return deadline_ms != 0 && deadline_ms <= context->now_ms && !mg_is_spared(context, deadline_ms);
 }
 
+/* A moment set for the end of something that takes `within_ms` at most. If it is further away, a clock that
+ * was ahead has set it: then the end of an action that begins now, by the clock in force for it. */
+static inline int64_t mg_moment_cut_ms(const struct mg_context *context, int64_t moment_ms, int64_t within_ms)
+{
+    int64_t now_ms = mg_is_spared(context, moment_ms) ? context->spared.after_ms : context->now_ms;
+    return mg_earlier(moment_ms, now_ms + within_ms);
+}
+
 /* Law 8, derived identities: no undo has gone out under the new key. */
 static inline void mg_step_renew_key(struct mg_step *step)
 {

@@ -27,10 +27,12 @@ static bool is_high_known(const struct mg_far_clock *clock, int64_t boot_ms)
     return clock->high.until_ms != 0 && boot_ms - clock->high.boot_ms < MG_FAR_CLOCK_KEPT_MS;
 }
 
-/* The last value that may have been shown by a clock lower than the high one. */
+/* The last value that may have been shown by a clock lower than the high one. A lower clock that began beyond
+ * the values of the high one, as it was set right, shows none of them. */
 static int64_t low_until_ms(const struct mg_far_clock *clock, int64_t boot_ms)
 {
-    bool is_low = clock->most_ms + MG_FAR_CLOCK_STEP_MS < clock->high.offset_ms;
+    bool is_low = clock->most_ms + MG_FAR_CLOCK_STEP_MS < clock->high.offset_ms &&
+                  clock->known_from_ms <= clock->high.until_ms;
     return is_low ? later(clock->high.low_until_ms, boot_ms + clock->most_ms) : clock->high.low_until_ms;
 }
 

@@ -13,6 +13,16 @@ int64_t mg_poll_interval_ms(const struct mg_decider *decider, int index)
     return mg_step_asks_undone(&decider->order.steps[index]) ? plan->undo_poll_ms : plan->poll_ms;
 }
 
+bool mg_poll_is_over(struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    struct mg_step *step = &decider->order.steps[index];
+    int64_t within_ms =
+        mg_later(mg_later(plan->finish_within_ms, plan->complete_within_ms), plan->undo_finish_within_ms);
+    step->finish_by_ms = mg_moment_cut_ms(decider->context, step->finish_by_ms, within_ms);
+    return mg_has_passed(decider->context, step->finish_by_ms);
+}
+
 static enum mg_verdict wait(struct mg_decider *decider, int index, enum mg_reason reason, int64_t due_at_ms)
 {
     const struct mg_step *step = &decider->order.steps[index];
@@ -28,12 +38,11 @@ enum mg_verdict mg_poll_again(struct mg_decider *decider, int index, enum mg_rea
     return wait(decider, index, asked.reason, asked.due_at_ms);
 }
 
-/* The last poll is at the end of the work's time. If the clock was set past that end, work and polling
- * continue at the normal interval. */
-static int64_t next_ms(const struct mg_decider *decider, const struct mg_step *step, int64_t wait_ms)
+int64_t mg_poll_next_ms(const struct mg_decider *decider, int index, int64_t wait_ms)
 {
     int64_t now_ms = decider->context->now_ms, at_ms = now_ms + wait_ms;
-    return step->finish_by_ms > now_ms ? mg_earlier(at_ms, step->finish_by_ms) : at_ms;
+    int64_t finish_by_ms = decider->order.steps[index].finish_by_ms;
+    return finish_by_ms > now_ms ? mg_earlier(at_ms, finish_by_ms) : at_ms;
 }
 
 static enum mg_verdict expire(struct mg_decider *decider, int index)
@@ -47,20 +56,20 @@ static enum mg_verdict expire(struct mg_decider *decider, int index)
 enum mg_verdict mg_poll_answered(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
-    if (mg_has_passed(decider->context, step->finish_by_ms)) {
+    if (mg_poll_is_over(decider, index)) {
         return expire(decider, index);
     }
     step->is_accepted = true;
     step->poll_failure_count = 0;
     return mg_poll_again(decider, index, MG_REASON_REMOTE_WORKING,
-                         next_ms(decider, step, mg_poll_interval_ms(decider, index)));
+                         mg_poll_next_ms(decider, index, mg_poll_interval_ms(decider, index)));
 }
 
 enum mg_verdict mg_poll_failed(struct mg_decider *decider, int index, enum mg_reason reason)
 {
     struct mg_step *step = &decider->order.steps[index];
     int64_t poll_ms = mg_poll_interval_ms(decider, index);
-    if (mg_has_passed(decider->context, step->finish_by_ms)) {
+    if (mg_poll_is_over(decider, index)) {
         return expire(decider, index);
     }
     step->poll_failure_count++;
@@ -68,5 +77,5 @@ enum mg_verdict mg_poll_failed(struct mg_decider *decider, int index, enum mg_re
     int64_t wait_ms =
         mg_backoff_ms(poll_ms, most_ms, (uint32_t)step->poll_failure_count,
                       mg_policy_retry_after_ms(decider, index), mg_decider_random(decider, index));
-    return mg_poll_again(decider, index, reason, next_ms(decider, step, mg_later(poll_ms, wait_ms)));
+    return mg_poll_again(decider, index, reason, mg_poll_next_ms(decider, index, mg_later(poll_ms, wait_ms)));
 }

@@ -10,11 +10,10 @@ int64_t mg_quiet_at(struct mg_decider *decider, int index)
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     int64_t within_ms = mg_later(plan->complete_within_ms, plan->undo_complete_within_ms);
-    bool is_of_old_clock = mg_is_spared(decider->context, step->quiet_at_ms);
-    int64_t now_ms = is_of_old_clock ? decider->context->spared.after_ms : decider->context->now_ms;
-    int64_t latest_ms = now_ms + within_ms + decider->context->quiesce_ms;
-    if (step->quiet_at_ms > latest_ms) {
-        step->quiet_at_ms = latest_ms;
+    int64_t cut_ms =
+        mg_moment_cut_ms(decider->context, step->quiet_at_ms, within_ms + decider->context->quiesce_ms);
+    if (step->quiet_at_ms > cut_ms) {
+        step->quiet_at_ms = cut_ms;
         decider->is_changed = true; /* stored: a moment cut anew by each cause would never be reached */
     }
     return step->quiet_at_ms;

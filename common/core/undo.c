@@ -124,12 +124,11 @@ static enum mg_verdict undo_accepted(struct mg_decider *decider, int index)
 static enum mg_verdict undo_absent(struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
-    if (step->finish_by_ms == 0 || mg_has_passed(decider->context, step->finish_by_ms)) {
+    if (step->finish_by_ms == 0 || mg_poll_is_over(decider, index)) {
         return complete(decider, index);
     }
-    int64_t again_at_ms = decider->context->now_ms + decider->plan->steps[index].poll_ms;
     return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, MG_REASON_REMOTE_WORKING,
-                           mg_earlier(again_at_ms, step->finish_by_ms));
+                           mg_poll_next_ms(decider, index, decider->plan->steps[index].poll_ms));
 }
 
 static enum mg_verdict undo_replied(struct mg_decider *decider, int index)

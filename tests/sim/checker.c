@@ -226,6 +226,22 @@ static void step_left(const struct mg_order_record *before, const struct mg_orde
     }
 }
 
+/* In so long a step has some attempts and polls. More go out without a pause. */
+#define PACE_US      INT64_C(10000000)
+#define ATTEMPTS_MAX 100
+
+static void pace_check(const struct mg_order_record *record, int step, const char *name)
+{
+    struct sim_pace *pace = &sim_submitted_find(mg_slice_of(record->order_id))->pace[step];
+    uint32_t attempt = record->order.steps[step].attempt;
+    if (sim_now_us() - pace->since_us > PACE_US || attempt < pace->attempt) {
+        *pace = (struct sim_pace){.since_us = sim_now_us(), .attempt = attempt};
+    } else if (attempt - pace->attempt > ATTEMPTS_MAX) {
+        sim_violated("bounded", "order %s: %s has more than %d attempts in %d s", record->order_id, name,
+                     ATTEMPTS_MAX, (int)(PACE_US / 1000000));
+    }
+}
+
 static void steps_check(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct mg_order_record *record = write->record;
@@ -239,6 +255,7 @@ static void steps_check(const struct mg_order_record *before, const struct mg_or
                          record->order_id, workflow->steps[i].name, was->attempt, was->generation,
                          is->attempt, is->generation);
         }
+        pace_check(record, i, workflow->steps[i].name);
         if (before != NULL) {
             step_left(before, write, i);
         }

@@ -21,6 +21,12 @@ struct sim_passed {
     int64_t left_until_us; /* the last time that a sweep was allowed to leave it alone */
 };
 
+/* The attempts of a step since some moment. */
+struct sim_pace {
+    int64_t since_us;
+    uint32_t attempt; /* the number at that moment */
+};
+
 struct sim_submitted {
     char order_id[72];
     int number, workflow; /* index in definitions.c; -1: an unknown workflow */
@@ -51,6 +57,7 @@ struct sim_submitted {
     int64_t moved_us;    /* last write, or first post */
     int64_t open_until_ms[SIM_STEPS_MAX]; /* an unanswered attempt of this step may act until then */
     int parked_asks[SIM_STEPS_MAX];       /* sweeps that asked about this parked step since the last write */
+    struct sim_pace pace[SIM_STEPS_MAX];
     struct sim_passed passed[SIM_STEPS_MAX + 1]; /* deadlines: of each step's attempt, and of the order */
 };
 

@@ -19,19 +19,16 @@ static bool is_to_come(int64_t moment_ms)
     return moment_ms > sim_store_now_ms() || sim_store_passed_too_early(moment_ms);
 }
 
-/* Values set while a clock was ahead stay in four cases. An attempt may act until the time in its request
- * (law 11, quiesce). Accepted work that never ends is polled until the end of its time. If no sweep saw the
- * clock ahead, a wait that is too long is not detected. An order that waits for a person does so until its
- * own complete-by; with a true clock that is over long before. */
+/* Values set while a clock was ahead stay in three cases. An attempt may act until the time in its request
+ * (law 11, quiesce). If no sweep saw the clock ahead, a wait that is too long is not detected. An order that
+ * waits for a person does so until its own complete-by; with a true clock that is over long before. */
 static bool is_held_by_a_clock(const struct mg_order *order)
 {
     int64_t now_ms = sim_store_now_ms();
     for (int i = 0; i < order->step_count; i++) {
         const struct mg_step *step = &order->steps[i];
         bool waits_for_person = step->state == MG_STEP_UNKNOWN && step->due_at_ms == 0;
-        bool is_polled = step->is_accepted && is_to_come(step->finish_by_ms);
-        if (is_to_come(step->complete_by_ms) || is_polled ||
-            (waits_for_person && is_to_come(order->complete_by_ms)) ||
+        if (is_to_come(step->complete_by_ms) || (waits_for_person && is_to_come(order->complete_by_ms)) ||
             (sim_store_went_back_unseen() && (step->due_at_ms > now_ms || step->quiet_at_ms > now_ms))) {
             return true;
         }

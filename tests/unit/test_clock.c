@@ -261,6 +261,23 @@ START_TEST(a_deadline_of_before_a_step_back_is_judged_by_its_own_clock)
 }
 END_TEST
 
+/* Catches: orders that wait for an hour more, because the clock was some seconds ahead when it went back, and
+ * was then set right: a little lower than before. */
+START_TEST(a_right_clock_below_the_high_one_makes_no_earlier_moment_a_low_one)
+{
+    mg_far_clock_init(&far, DAY_MS, 0);
+    answered(-2 * HOUR_MS, 7000);
+    answered(100000, 7000);
+    answered(100250, -HOUR_MS);
+    answered(129750, -HOUR_MS);
+    answered(130000, 0);
+    ck_assert(!is_spared_at(190000, right(120000), right(50000)));
+    ck_assert(is_spared_at(190000, right(120000), right(110000) - HOUR_MS));
+    struct mg_spared spared = mg_far_clock_spared(&far, 190000, 0);
+    ck_assert_int_lt(spared.high.low_until_ms, right(50000));
+}
+END_TEST
+
 /* Catches: a verdict by the high clock on what another one may have set. */
 START_TEST(what_no_known_high_clock_has_shown_is_spared_as_before)
 {
@@ -405,6 +422,7 @@ int main(void)
     tcase_add_test(of_others, the_first_answer_is_no_step);
     tcase_add_test(of_others, what_a_slow_answer_leaves_open_is_no_step);
     tcase_add_test(of_others, a_deadline_of_before_a_step_back_is_judged_by_its_own_clock);
+    tcase_add_test(of_others, a_right_clock_below_the_high_one_makes_no_earlier_moment_a_low_one);
     tcase_add_test(of_others, what_no_known_high_clock_has_shown_is_spared_as_before);
     tcase_add_test(of_others, after_a_silence_no_high_clock_is_known);
     tcase_add_test(of_others, a_step_forward_beyond_the_high_clock_leaves_its_deadlines_their_time);

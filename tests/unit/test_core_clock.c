@@ -140,6 +140,32 @@ START_TEST(polls_of_accepted_work_do_not_wait_for_a_clock_that_went_back)
 }
 END_TEST
 
+/* Catches: an undo that finds nothing and goes out again for an hour, and work that is polled for an hour
+ * more, because the clock was ahead by one when the service accepted the work. */
+START_TEST(work_that_was_accepted_by_a_clock_ahead_has_no_more_than_its_time)
+{
+    bool is_undone = _i == 1;
+    plan.steps[0].finish_within_ms = 60000;
+    context.now_ms += 2 * HOUR_MS; /* no moment is 0 */
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    context.now_ms -= HOUR_MS;
+    if (is_undone) {
+        ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_GO);
+        due(0);
+    } else {
+        ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, order.steps[0].attempt), MG_GO);
+    }
+    reply(0, is_undone ? MG_OUTCOME_ABSENT : MG_OUTCOME_ACCEPTED);
+    const struct mg_step *step = &order.steps[0];
+    ck_assert_int_eq(step->finish_by_ms, context.now_ms + 60000);
+    context.now_ms = step->finish_by_ms;
+    due(0);
+    reply(0, is_undone ? MG_OUTCOME_ABSENT : MG_OUTCOME_ACCEPTED);
+    ck_assert_int_eq(step->state, is_undone ? MG_STEP_UNDONE : MG_STEP_UNDO_PENDING);
+}
+END_TEST
+
 /* ---- the database's clock was set forward while time was left ---- */
 
 static void clock_forward(void)
@@ -353,6 +379,24 @@ START_TEST(accepted_work_goes_on_when_the_clock_is_set_past_its_end)
 }
 END_TEST
 
+/* Catches: an undo that finds nothing and goes out again at once, for an hour, because the clock was set past
+ * the end of the work. */
+START_TEST(an_undo_that_finds_nothing_pauses_when_the_clock_is_set_past_the_end_of_the_work)
+{
+    plan.complete_within_ms = 2 * HOUR_MS;
+    plan.steps[0].finish_within_ms = 60000;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_GO);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    clock_forward();
+    reply(0, MG_OUTCOME_ABSENT);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_WAITING);
+    ck_assert_int_eq(order.steps[0].due_at_ms, context.now_ms + 1000);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("core_clock");
@@ -363,6 +407,7 @@ int main(void)
     tcase_add_test(tcase, quiet_is_cut_to_what_an_attempt_may_take);
     tcase_add_test(tcase, quiet_of_an_answer_is_cut_to_what_an_attempt_may_take);
     tcase_add_loop_test(tcase, polls_of_accepted_work_do_not_wait_for_a_clock_that_went_back, 0, 3);
+    tcase_add_loop_test(tcase, work_that_was_accepted_by_a_clock_ahead_has_no_more_than_its_time, 0, 2);
     tcase_add_test(tcase, an_order_goes_on_when_the_clock_is_set_past_its_complete_by);
     tcase_add_test(tcase, an_order_that_no_supervisor_judges_goes_on);
     tcase_add_test(tcase, no_attempt_is_judged_that_the_clock_was_set_past);
@@ -374,6 +419,7 @@ int main(void)
     tcase_add_test(tcase, quiet_that_is_cut_stays_cut_for_a_step_that_was_due_before);
     tcase_add_test(tcase, an_undo_that_is_planned_after_a_step_forward_waits_for_quiet);
     tcase_add_test(tcase, accepted_work_goes_on_when_the_clock_is_set_past_its_end);
+    tcase_add_test(tcase, an_undo_that_finds_nothing_pauses_when_the_clock_is_set_past_the_end_of_the_work);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }
