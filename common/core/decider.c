@@ -176,8 +176,9 @@ enum mg_verdict mg_decider_order(struct mg_decider *decider, enum mg_order_event
 
 static bool are_polls_failing(const struct mg_step *step)
 {
-    return step->is_accepted && step->poll_failure_count >= MG_POLL_FAILURES_ALERT &&
-           (step->state == MG_STEP_WAITING || step->state == MG_STEP_RUNNING);
+    bool is_polled =
+        step->state == MG_STEP_WAITING || step->state == MG_STEP_RUNNING || mg_step_asks_undone(step);
+    return is_polled && step->is_accepted && step->poll_failure_count >= MG_POLL_FAILURES_ALERT;
 }
 
 void mg_decider_poll_alerts(struct mg_decider *decider, const struct mg_order *before)

@@ -79,6 +79,7 @@ void mg_plan_dispatch(struct mg_decider *decider, int index, enum mg_kind kind)
         step->finish_by_ms = mg_step_asks_undone(step) ? 0 : step->finish_by_ms;
         step->is_undo_dispatched = true;
         step->is_accepted = false;
+        step->poll_failure_count = 0;
     }
     int64_t within_ms = kind == MG_KIND_UNDO ? plan->undo_complete_within_ms : plan->complete_within_ms;
     (void)mg_decider_step(decider, index, MG_STEP_EVENT_DISPATCH, MG_REASON_NONE, 0);

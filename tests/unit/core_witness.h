@@ -275,7 +275,10 @@ static inline void witness_counts(struct witness *witness, const struct mg_cause
 static inline void witness_polls(struct witness *witness, const struct mg_cause *cause, int i)
 {
     const struct mg_step *before = &witness->before.steps[i], *after = &witness->order.steps[i];
-    bool is_of_poll = cause->step == i && before->state == MG_STEP_RUNNING && before->is_accepted;
+    bool is_of_undo = mg_step_asks_undone(before) && before->finish_by_ms > 0 &&
+                      before->state == MG_STEP_UNDO_RUNNING && before->kind == MG_KIND_VERIFY;
+    bool is_of_poll =
+        cause->step == i && before->is_accepted && (before->state == MG_STEP_RUNNING || is_of_undo);
     bool is_silent = cause->kind == MG_CAUSE_OVERDUE && !is_away(witness->context.gate[i]);
     bool is_bad = cause->kind == MG_CAUSE_REPLY &&
                   ((cause->outcome == MG_OUTCOME_PERMANENT && !cause->is_work_refused) ||
@@ -286,11 +289,14 @@ static inline void witness_polls(struct witness *witness, const struct mg_cause 
         for (int t = 0; t < witness->decision.transition_count; t++) {
             const struct mg_transition *transition = &witness->decision.transitions[t];
             WITNESS(witness,
-                    transition->step != i || transition->to != MG_STEP_FAILED ||
+                    transition->step != i ||
+                        (transition->to != MG_STEP_FAILED && transition->to != MG_STEP_UNDO_FAILED) ||
                         before->finish_by_ms <= witness->context.now_ms,
                     "step %d: a poll that failed ends accepted work", i);
         }
-        WITNESS(witness, after->state != MG_STEP_WAITING || after->due_at_ms > witness->context.now_ms,
+        WITNESS(witness,
+                (after->state != MG_STEP_WAITING && after->state != MG_STEP_UNDO_WAITING) ||
+                    after->due_at_ms > witness->context.now_ms,
                 "step %d: a poll that failed is repeated at once", i);
     }
     bool is_absent = is_of_poll && cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ABSENT;
@@ -308,7 +314,8 @@ static inline void witness_polls(struct witness *witness, const struct mg_cause 
         witness->poll_failures[i] = 0;
     }
     bool is_polled =
-        after->is_accepted && (after->state == MG_STEP_WAITING || after->state == MG_STEP_RUNNING);
+        mg_step_asks_undone(after) ||
+        (after->is_accepted && (after->state == MG_STEP_WAITING || after->state == MG_STEP_RUNNING));
     WITNESS(witness,
             witness->open_alerts[i + 1][MG_ALERT_POLLS_FAILING] ==
                 (is_polled && witness->poll_failures[i] >= MG_POLL_FAILURES_ALERT),

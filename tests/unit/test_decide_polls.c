@@ -74,6 +74,38 @@ START_TEST(accepted_work_whose_polls_only_fail_ends_when_its_time_is_over)
 }
 END_TEST
 
+/* Catches: a refund in progress whose polls fail for days, and nobody is told. */
+START_TEST(failing_polls_of_an_accepted_undo_are_told)
+{
+    plan.steps[0].undo_finish_within_ms = 24 * 3600000;
+    plan.steps[0].undo_poll_ms = 5000;
+    plan.steps[0].has_undo_verify = true;
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_PERMANENT);
+    reply(2, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_RUNNING);
+    reply(0, MG_OUTCOME_ACCEPTED);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_WAITING);
+    for (int i = 0; i < 2 * MG_POLL_FAILURES_ALERT; i++) {
+        ck_assert_int_eq(poll_fails(_i), MG_GO);
+        ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_WAITING);
+        ck_assert_int_eq(has_alert(MG_EFFECT_ALERT, MG_ALERT_POLLS_FAILING), i + 1 == MG_POLL_FAILURES_ALERT);
+    }
+    due(0);
+    reply(0, MG_OUTCOME_ACCEPTED);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
+    for (int i = 0; i < MG_POLL_FAILURES_ALERT; i++) {
+        (void)poll_fails(_i);
+    }
+    ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_POLLS_FAILING));
+    due(0);
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDONE);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
+}
+END_TEST
+
 /* Catches: polls that failed being taken for attempts of the do. */
 START_TEST(accepted_work_that_is_gone_is_done_again_whatever_its_polls)
 {
@@ -240,6 +272,7 @@ int main(void)
     tcase_add_checked_fixture(cases, setup, NULL);
     tcase_add_loop_test(cases, accepted_work_is_asked_about_however_often_that_fails, 0, 8);
     tcase_add_loop_test(cases, accepted_work_whose_polls_only_fail_ends_when_its_time_is_over, 0, 4);
+    tcase_add_loop_test(cases, failing_polls_of_an_accepted_undo_are_told, 0, 4);
     tcase_add_test(cases, accepted_work_that_is_gone_is_done_again_whatever_its_polls);
     tcase_add_loop_test(cases, accepted_work_that_is_lost_again_and_again_has_as_many_attempts_as_retry_says,
                         0, 2);

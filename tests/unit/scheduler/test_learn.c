@@ -98,7 +98,7 @@ START_TEST(a_lost_result_is_learned_by_verify)
 }
 END_TEST
 
-/* Catches: an operator who is shown the lost do's failure, and not why its result could not be learned. */
+/* Catches: an operator that is shown the lost do's failure, and not why its result could not be learned. */
 START_TEST(the_answer_to_a_verify_that_learns_is_recorded)
 {
     lose_the_answer(LEARNING("verify", "ref"));
