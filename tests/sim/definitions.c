@@ -7,6 +7,7 @@
 
 #include "choice.h"
 #include "nodes.h"
+#include "remote.h"
 #include "scheduler.h"
 #include "wire/service.h"
 
@@ -202,11 +203,12 @@ static const struct {
 #define ROUGH_SERVICES  4
 #define WORKFLOW_COUNT  ((int)(sizeof(WORKFLOWS) / sizeof(WORKFLOWS[0])))
 
-#define SERVICE(name) SERVICE_OF(name, "2")
-#define SERVICE_OF(name, tries)                                                                              \
+#define SERVICE(name)           SERVICE_OF(name, "2")
+#define SERVICE_OF(name, tries) SERVICE_WITH(name, tries, "16")
+#define SERVICE_WITH(name, tries, calls)                                                                     \
     "{\"service\":\"" name "\",\"url\":\"http://127.0.0.1:1/" name                                           \
     "\",\"headers\":{\"X-Simul\\u0061ted\":\"\\u0079es\"},\"tries\":" tries                                  \
-    ",\"try_timeout\":\"1500ms\",\"concurrency\":16,\"breaker\":{\"open_for\":\"2s\"}}"
+    ",\"try_timeout\":\"1500ms\",\"concurrency\":" calls ",\"breaker\":{\"open_for\":\"2s\"}}"
 static const struct {
     const char *name, *text;
 } SERVICES[] = {
@@ -237,7 +239,7 @@ int sim_service_count(void)
 
 const char *sim_service_text(int index)
 {
-    return SERVICES[index].text;
+    return sim_is_full_run() && index == SIM_STOCK ? SERVICE_WITH("stock", "2", "1") : SERVICES[index].text;
 }
 
 const char *sim_service_name(int index)

@@ -19,9 +19,11 @@
 /* A run of some dozen orders has some hundred thousand events; more means an endless loop. */
 #define EVENTS_MAX 20000000
 /* One of so many seeds is a run in which only a clock fails (clock_run.c), one a run in which only queues
- * lose their majority (minority_run.c), and one a run with services that misbehave (rough.c). */
+ * lose their majority (minority_run.c), one a run in which only a service is slow (full_run.c), and one a run
+ * with services that misbehave (rough.c). */
 #define KIND_EVERY   10
 #define CLOCK_RUN    0
+#define FULL_RUN     3
 #define MINORITY_RUN 5
 #define ROUGH_RUN    8
 
@@ -391,6 +393,11 @@ bool sim_is_minority_run(void)
     return sim.alone == SIM_BROKER_MINORITY;
 }
 
+bool sim_is_full_run(void)
+{
+    return sim.alone == SIM_REMOTE_FULL;
+}
+
 bool sim_is_alone(void)
 {
     return sim.alone != SIM_FAULT_COUNT;
@@ -478,6 +485,7 @@ static enum sim_fault alone_of(const struct sim_options *options)
     uint64_t turn = options->seed % KIND_EVERY;
     enum sim_fault alone = turn == CLOCK_RUN      ? SIM_STORE_CLOCK_JUMP
                            : turn == MINORITY_RUN ? SIM_BROKER_MINORITY
+                           : turn == FULL_RUN     ? SIM_REMOTE_FULL
                                                   : SIM_FAULT_COUNT;
     bool is_allowed = alone != SIM_FAULT_COUNT && !sim_is_rough_run() && (options->faults >> alone & 1) != 0;
     return is_allowed ? alone : SIM_FAULT_COUNT;

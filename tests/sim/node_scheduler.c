@@ -30,7 +30,7 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
                                                      .workflows_dir = "",
                                                      .batch = 256,
                                                      .prefetch = 256,
-                                                     .window = 1000,
+                                                     .window = sim_is_full_run() ? SIM_FULL_WINDOW : 1000,
                                                      .memory_bytes = (size_t)128 << 20,
                                                      .quiesce_ms = SIM_QUIESCE_MS,
                                                      .park_ms = 1000,

@@ -35,14 +35,15 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
     assert(supervisor != NULL);
     process->service = supervisor;
     struct mg_loop *loop = (struct mg_loop *)(void *)node;
-    supervisor->options = (struct mg_supervisor_options){.sweep_period_ms = 250,
-                                                         .sweep_batch = 500,
-                                                         .ask_again_ms = 2000,
-                                                         .lead_period_ms = 500,
-                                                         .gap_ms = 3000,
-                                                         .grace_ms = 3000,
-                                                         .overdue_limit = 200,
-                                                         .window = 1000};
+    supervisor->options =
+        (struct mg_supervisor_options){.sweep_period_ms = 250,
+                                       .sweep_batch = 500,
+                                       .ask_again_ms = 2000,
+                                       .lead_period_ms = 500,
+                                       .gap_ms = 3000,
+                                       .grace_ms = 3000,
+                                       .overdue_limit = 200,
+                                       .window = sim_is_full_run() ? SIM_FULL_WINDOW : 1000};
     supervisor->loop = loop;
     (void)snprintf(supervisor->holder, sizeof(supervisor->holder), "%s", process->instance);
     mg_supervisor_metrics_make(supervisor, process->metrics);

@@ -84,6 +84,9 @@ void sim_clock_run_start(void);
 void sim_minority_run_start(void);
 void sim_check_stopped(void); /* a node is stopped by a queue that accepts nothing */
 
+/* full_run.c */
+void sim_full_run_start(void);
+
 /* stranger.c */
 void sim_strangers_start(void);
 bool sim_is_forged(struct mg_slice text);

@@ -19,6 +19,9 @@
 #define WORK_US 20000
 /* Slow enough that calls are open whenever the clock is set, and within the agent's time for a try. */
 #define CLOCK_RUN_WORK_US 1200000
+/* Of one call at a time; below the time-out of a try. */
+#define FULL_RUN_MIN_US   800000
+#define FULL_RUN_MAX_US   1200000
 #define LATE_MAX_US       30000000
 #define AWAY_MAX_US       20000000
 #define MG_QUERY_KEY_SIZE 256
@@ -376,6 +379,9 @@ static void on_arrival(void *arg)
     }
     int64_t takes_us =
         sim_is_clock_run() ? sim_draw_between(WORK_US, CLOCK_RUN_WORK_US) : sim_draw_delay_us(WORK_US);
+    if (sim_is_full_run() && call->service == SIM_STOCK && !sim_is_healed()) {
+        takes_us = sim_draw_between(FULL_RUN_MIN_US, FULL_RUN_MAX_US);
+    }
     int64_t left_us = time_left_us(call) - 1;
     if (sim_happens(SIM_REMOTE_SLOW)) {
         takes_us = sim_draw_between(call->timeout_ms * 500, call->timeout_ms * 1200);

@@ -161,6 +161,7 @@ static void world_start(const struct sim_options *options)
     sim_newer_start();
     sim_clock_run_start();
     sim_minority_run_start();
+    sim_full_run_start();
     sim_nodes_start();
 }
 

@@ -86,6 +86,9 @@ bool sim_is_time_true(void);
 bool sim_is_clock_run(void);
 /* Nothing fails in this run, except that queues lose their majority: minority_run.c. */
 bool sim_is_minority_run(void);
+/* Nothing fails in this run, except that a service is slow: full_run.c. */
+#define SIM_FULL_WINDOW 8 /* of its schedulers and supervisors */
+bool sim_is_full_run(void);
 bool sim_is_alone(void); /* one of these: such a run lasts longer and has more orders */
 
 /* Some services of this run misbehave: rough.c. */
