@@ -4,9 +4,9 @@
 
 #include "base/print.h"
 #include "cli.h"
-#include "core/words.h"
 #include "definition.h"
 #include "io/amqp/topology.h"
+#include "operator/explain.h"
 #include "operator/steps.h"
 #include "processes.h"
 
@@ -145,13 +145,6 @@ static enum mg_exit_code dossier_load(struct mg_cli *cli, struct order_tables *t
 /* The explanation is one line; its texts come from the database. */
 #define EXPLANATION_MAX_BYTES ((size_t)1024 * 1024)
 
-static bool has_ended(const struct mg_table *order)
-{
-    const char *word = mg_table_cell(order, 0, "state");
-    enum mg_order_state state = MG_ORDER_PENDING;
-    return mg_order_state_parse(word, strlen(word), &state) && mg_order_state_is_terminal(state);
-}
-
 static void explanation_make(struct mg_cli *cli, const struct order_tables *tables, struct mg_buf *ret_text)
 {
     mg_buf_init(ret_text, EXPLANATION_MAX_BYTES);
@@ -169,7 +162,7 @@ static void explanation_make(struct mg_cli *cli, const struct order_tables *tabl
         mg_waiting_write(&tables->waiting, text, sizeof(text));
         mg_buf_append_text(ret_text, text);
     }
-    if (tables->is_undefined && tables->order.row_count > 0 && !has_ended(&tables->order)) {
+    if (tables->is_undefined && tables->order.row_count > 0 && !mg_explain_has_ended(&tables->order)) {
         mg_buf_printf(
             ret_text,
             "%sits workflow %s version %s is not in the database, so no scheduler goes on with it: "
@@ -354,7 +347,7 @@ enum mg_exit_code mg_verb_order_watch(struct mg_cli *cli)
             code = code == MG_EXIT_DONE ? mg_cli_flush() : code;
             shown = version_of(&news, news.row_count - 1);
         }
-        is_over = code == MG_EXIT_DONE && has_ended(&tables.order);
+        is_over = code == MG_EXIT_DONE && mg_explain_has_ended(&tables.order);
         if (is_over) {
             code = order_explain(cli, &tables);
         }

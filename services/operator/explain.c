@@ -144,8 +144,9 @@ static int step_choose(const struct mg_table *steps)
     return -1;
 }
 
-static bool has_ended(const char *word)
+bool mg_explain_has_ended(const struct mg_table *order)
 {
+    const char *word = mg_table_cell(order, 0, "state");
     enum mg_order_state state = MG_ORDER_PENDING;
     return mg_order_state_parse(word, strlen(word), &state) && mg_order_state_is_terminal(state);
 }
@@ -161,7 +162,7 @@ bool mg_explain_asks_queue(const struct mg_table *order, const struct mg_table *
 {
     const char *state = mg_table_cell(order, 0, "state");
     int row = step_choose(steps);
-    if (row < 0 || is_word(state, "error") || has_ended(state) ||
+    if (row < 0 || is_word(state, "error") || mg_explain_has_ended(order) ||
         (!is_running(mg_table_cell(steps, row, "state")) &&
          !is_queue_asked(mg_table_cell(steps, row, "reason")))) {
         return false;
@@ -316,7 +317,7 @@ void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts)
         doubts_write(out, steps, row);
         mg_buf_append_text(out, "; it needs an operator: ");
         mg_operator_verbs_write(out, order, steps, facts->definition);
-    } else if (has_ended(state)) {
+    } else if (mg_explain_has_ended(order)) {
         const char *reason = reason_text(mg_table_cell(order, 0, "reason"));
         const char *archived_on = mg_table_cell(order, 0, "archived_on");
         mg_buf_printf(out, "%s%s", reason[0] != '\0' ? ", because " : "", reason);

@@ -23,6 +23,8 @@ struct mg_explain_facts {
     const struct mg_table *owed;          /* MG_REPORT_ORDER_OWED; NULL: not read */
 };
 
+bool mg_explain_has_ended(const struct mg_table *order);
+
 /* Whether the explanation needs MG_REPORT_CONTROLLED, because the step waits for a paused service. */
 bool mg_explain_asks_controlled(const struct mg_table *steps);
 

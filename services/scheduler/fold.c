@@ -457,16 +457,18 @@ static bool is_begun_anew(const struct mg_step *step, bool is_absent)
 
 /* Results of earlier dos belong to effects that are undone or did not happen: nothing is made from them any
  * more. A step that failed keeps its own, for an operator who settles it. */
-static void results_forget(struct mg_fold *fold, const struct mg_cause *cause)
+static void results_forget(struct mg_fold *fold, const struct mg_decision *decision,
+                           const struct mg_cause *cause)
 {
     bool is_absence = cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ABSENT;
-    for (int i = 0; i < fold->record->order.step_count; i++) {
-        struct mg_step_record *record = &fold->record->steps[i];
-        bool has_any = record->result.data != NULL || record->undo_result.data != NULL ||
-                       record->unreadable.data != NULL;
-        if (has_any && is_begun_anew(&fold->record->order.steps[i], is_absence && i == cause->step)) {
+    for (int i = 0; i < decision->transition_count; i++) {
+        int step = decision->transitions[i].step;
+        struct mg_step_record *record = step >= 0 ? &fold->record->steps[step] : NULL;
+        bool has_any = record != NULL && (record->result.data != NULL || record->undo_result.data != NULL ||
+                                          record->unreadable.data != NULL);
+        if (has_any && is_begun_anew(&fold->record->order.steps[step], is_absence && step == cause->step)) {
             record->result = record->undo_result = record->unreadable = (struct mg_slice){NULL, 0};
-            fold->touched |= UINT64_C(1) << i;
+            fold->touched |= UINT64_C(1) << step;
         }
     }
 }
@@ -487,7 +489,7 @@ static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item
     if (verdict == MG_GO) {
         story.reason = story.reason.data != NULL ? story.reason : fold->output_fault;
         digests_renew(fold, generations);
-        results_forget(fold, cause);
+        results_forget(fold, &batch->decision, cause);
         mg_order_input_note_skips(fold->record, &batch->decision);
         mg_failure_forget(fold, &batch->decision);
         event_add(batch, item, cause, story);
