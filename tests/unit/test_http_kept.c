@@ -1,11 +1,13 @@
 /*
- * Kept connections of the HTTP server: how long they are idle, what is announced, when the time of a request
- * begins. The clients wait on threads of their own while the loop turns.
+ * Kept connections of the HTTP server: how long they are idle, their announcement, when the time of a request
+ * begins, and how many requests they may bring. The clients wait on threads of their own while the loop
+ * turns.
  */
 #include <check.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "http_ask.h"
@@ -135,10 +137,130 @@ START_TEST(the_time_of_a_request_begins_with_its_first_line)
 }
 END_TEST
 
+/* ---- requests one behind the other ---- */
+
+#define CROWD     40
+#define PIPELINED 100
+#define WORK_US   250
+#define TICK_MS   5
+#define MOST      600 /* requests between two turns of the loop: CROWD of them take 10 ms; there are 4,000 */
+
+static int handled, handled_most; /* since the last tick */
+
+static void handle_at_length(void *arg, struct mg_http_exchange *request)
+{
+    (void)arg;
+    for (int64_t until_us = mg_clock_boot_us() + WORK_US; mg_clock_boot_us() < until_us;) {
+    }
+    handled++;
+    answer_text(request, 200, "taken");
+}
+
+static void set_up_crowded(void)
+{
+    const struct mg_http_server_options options = {
+        .address = "127.0.0.1:0", .handle = handle_at_length, .handled_max = CROWD};
+    ask_set_up(&options);
+}
+
+static void crowd_client(void *arg)
+{
+    static char text[1024 * 1024];
+    int fds[CROWD];
+    (void)arg;
+    seen.is_answered = true;
+    for (int i = 0; i < CROWD; i++) {
+        fds[i] = client_connect();
+        for (int n = 0; n < PIPELINED; n++) {
+            (void)http_send(fds[i], ASK, strlen(ASK));
+        }
+        (void)http_send(fds[i], LAST[0], strlen(LAST[0]));
+    }
+    for (int i = 0; i < CROWD; i++) {
+        int count = 0;
+        (void)http_read_to_end(fds[i], text, sizeof(text));
+        for (const char *at = text; (at = strstr(at, "taken")) != NULL; at++) {
+            count++;
+        }
+        seen.is_answered = seen.is_answered && count == PIPELINED + 1;
+        close(fds[i]);
+    }
+}
+
+static void tick(void)
+{
+    handled_most = handled > handled_most ? handled : handled_most;
+    handled = 0;
+}
+
+/* Catches: a crowd that keeps the process from its other work, probes and messages, for seconds. */
+START_TEST(a_crowd_of_requests_leaves_the_loop_its_turns)
+{
+    on_tick = tick;
+    mg_timer_start(timer, TICK_MS, TICK_MS);
+    ck_assert(mg_loop_offload(loop, crowd_client, on_asked, NULL));
+    mg_loop_run(loop);
+    ck_assert(seen.is_answered);
+    tick();
+    ck_assert_int_lt(handled_most, MOST);
+}
+END_TEST
+
+/* ---- requests in hand ---- */
+
+#define DESCRIPTORS 100u
+#define IN_HAND     (DESCRIPTORS / 2)
+
+static void keep(void *arg, struct mg_http_exchange *request)
+{
+    (void)arg, (void)request; /* it has its answer by the server's end */
+}
+
+/* The client's end needs descriptors, too: the limit counts when the server starts. */
+static void set_up_scarce(void)
+{
+    struct rlimit limit, few;
+    const struct mg_http_server_options options = {
+        .address = "127.0.0.1:0", .handle = keep, .handled_max = 10 * DESCRIPTORS};
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    few = (struct rlimit){.rlim_cur = DESCRIPTORS, .rlim_max = limit.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    ask_set_up(&options);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void many_client(void *arg)
+{
+    int fds[IN_HAND + 1];
+    (void)arg;
+    for (unsigned int i = 0; i < IN_HAND; i++) {
+        fds[i] = client_connect();
+        (void)http_send(fds[i], ASK, strlen(ASK));
+    }
+    seen.is_open = answer_read(fds[IN_HAND - 1], 1000)[0] == '\0';
+    fds[IN_HAND] = client_connect();
+    (void)http_send(fds[IN_HAND], ASK, strlen(ASK));
+    seen.is_answered = has(answer_read(fds[IN_HAND], 5000), "HTTP/1.1 503 ");
+    for (unsigned int i = 0; i <= IN_HAND; i++) {
+        close(fds[i]);
+    }
+}
+
+/* Catches: requests in hand that use up all descriptors, so that nobody else is accepted. */
+START_TEST(requests_in_hand_leave_half_of_the_descriptors)
+{
+    ck_assert(mg_loop_offload(loop, many_client, on_asked, NULL));
+    mg_loop_run(loop);
+    ck_assert(seen.is_open);
+    ck_assert(seen.is_answered);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("http_kept");
-    TCase *tests = tcase_create("short"), *patient = tcase_create("patient");
+    TCase *tests = tcase_create("short"), *patient = tcase_create("patient"),
+          *crowded = tcase_create("crowded"), *scarce = tcase_create("scarce");
     tcase_add_checked_fixture(tests, set_up, ask_tear_down);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, an_idle_connection_stays_for_its_announced_time_since_the_last_answer);
@@ -147,5 +269,13 @@ int main(void)
     tcase_set_timeout(patient, 60);
     tcase_add_test(patient, the_time_of_a_request_begins_with_its_first_line);
     suite_add_tcase(suite, patient);
+    tcase_add_checked_fixture(crowded, set_up_crowded, ask_tear_down);
+    tcase_set_timeout(crowded, 60);
+    tcase_add_test(crowded, a_crowd_of_requests_leaves_the_loop_its_turns);
+    suite_add_tcase(suite, crowded);
+    tcase_add_checked_fixture(scarce, set_up_scarce, ask_tear_down);
+    tcase_set_timeout(scarce, 60);
+    tcase_add_test(scarce, requests_in_hand_leave_half_of_the_descriptors);
+    suite_add_tcase(suite, scarce);
     return run_suite(suite);
 }

@@ -18,10 +18,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/host.h"
 #include "base/log.h"
 #include "io/http/alive.h"
@@ -29,7 +31,7 @@
 
 #define HANDLED_MAX     32u   /* requests with the handler, if the options give no number */
 #define RELOAD_GRACE_MS 10000 /* for open connections with the former certificate */
-#define TURNS_MAX       64    /* turns of the library before the loop goes on; records may have one byte */
+#define RUN_MAX_MS      10    /* for the library's turns in one of the loop; records may have one byte */
 #define ADDRESS_SIZE    128
 /* GnuTLS's default ciphers, for the two secure versions. The library takes a pointer that is not const, but
  * only reads it. */
@@ -70,10 +72,11 @@ void mg_http_daemon_run(struct mg_http_daemon *daemon)
 {
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
     bool has_timeout = true;
-    for (int turn = 0; turn < TURNS_MAX && has_timeout && timeout_ms == 0; turn++) {
+    const int64_t until_ms = mg_clock_boot_ms() + RUN_MAX_MS;
+    do {
         (void)MHD_run(daemon->mhd); /* fails only if the library runs in another mode */
         has_timeout = MHD_get_timeout(daemon->mhd, &timeout_ms) == MHD_YES;
-    }
+    } while (has_timeout && timeout_ms == 0 && mg_clock_boot_ms() < until_ms);
     if (daemon == daemon->server->ending && is_idle(daemon->mhd)) {
         server_end_old(daemon->server);
     } else if (has_timeout) {
@@ -323,6 +326,14 @@ enum mg_class mg_http_server_reload(struct mg_http_server *server, struct mg_err
     return MG_OK;
 }
 
+/* Connections with a request in hand are not closed for others, so they leave half of the descriptors. */
+static unsigned int handled_limit(unsigned int wanted)
+{
+    struct rlimit limit;
+    bool is_few = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < wanted;
+    return is_few ? (unsigned int)(limit.rlim_cur / 2) : wanted;
+}
+
 static char *text_keep(const char *text)
 {
     return strdup(text ? text : "");
@@ -343,7 +354,7 @@ enum mg_class mg_http_server_create(struct mg_loop *loop, const struct mg_http_s
     server->fd = server->spare_fd = -1;
     server->options = *options;
     if (options->handle) {
-        server->handled_max = options->handled_max > 0 ? options->handled_max : HANDLED_MAX;
+        server->handled_max = handled_limit(options->handled_max > 0 ? options->handled_max : HANDLED_MAX);
     }
     server->options.address = server->address = text_keep(options->address);
     server->options.cert_file = server->cert_file = text_keep(options->cert_file);
