@@ -7,9 +7,12 @@ import threading
 import time
 import uuid
 
+from collector import Collector
 from harness import scenario, step
+from local import processes
 from test_gateway import SOON_S, TOKENS, Gateway
 from test_reach import StandIn, as_json
+from test_traces import context, start_traced
 from webhooks import Receiver, new_secret, write_files
 from wires import Wire
 
@@ -19,24 +22,21 @@ FORGOTTEN_S = 5.0 # of a balancer before a service; the product keeps an idle co
 BALANCER_S = 61.0 # nginx and AWS keep theirs for 60 s
 NOWHERE = "http://127.0.0.1:1"  # only a proxy reaches it
 COLUMNS = ("moved", "silent", "idle", "half closed")
-CALLS = "the client of calls: unit.http_client"
-FRESH = "each fetch has a connection of its own"
 PEER = "the other end's to follow"
 KERNEL = "the kernel's probes: unit.http_handler, the_kernel_looks_after_a_silent_client"
 AGAIN = "followed at the next connect, as behind a half closed one"
 BEATS = "never idle: heartbeats"
-ASKED = "the statement is lost as in a silent one"
 
 # Each cell is a scenario of this file (BUILT, at its end), or the reason why it needs none.
 TABLE = {
     "agent → service": ("outward", "outward", "outward", "outward"),
     "gateway → webhook": ("outward", "outward", "outward", "outward"),
-    "agent → token endpoint": (FRESH, FRESH, FRESH, FRESH),
-    "process → collector of spans": (CALLS, CALLS, CALLS, CALLS),
+    "agent → token endpoint": ("fresh", "fresh", "fresh", "fresh"),
+    "process → collector of spans": ("spans", "spans", "spans", "spans"),
     "client → gateway": (PEER, KERNEL, "inward", "inward"),
     "browser → console": (PEER, KERNEL, "inward", "inward"),
     "gateway → broker": (AGAIN, "servers", BEATS, "servers"),
-    "gateway → database": (AGAIN, "servers", ASKED, "servers"),
+    "gateway → database": (AGAIN, "servers", "servers", "servers"),
 }
 assert all(len(cells) == len(COLUMNS) and all(cells) for cells in TABLE.values())
 
@@ -144,14 +144,18 @@ def connections_to_the_servers_outlive_a_loss_and_a_half_close(s):
         order_id = str(uuid.uuid4())
         try:
             return (door.ask("POST", "/v1/orders", json.dumps({"order_id": order_id, "workflow": "three", "payload": {}}))[0] == 202
-                    and door.ask("GET", f"/v1/orders/{order_id}?wait=20s")[0] == 200)
+                    and door.ask("GET", f"/v1/orders/{order_id}?wait=20s")[0] == 200 and door.ask("GET", "/v1/orders")[0] == 200)
         except (OSError, http.client.HTTPException):
             return False
     assert is_served() and broker.links and database.links
     for column, act in (("half closed", "half_close"), ("silent", "fall_silent")):
         for wire in (broker, database):
             getattr(wire, act)()
-            s.wait(is_served, f"{column}: an order is posted and read", SILENT_S)
+            s.wait(is_served, f"{column}: an order is posted, read and listed", SILENT_S)
+    database.forgets_after_s = FORGOTTEN_S
+    be_idle(FORGOTTEN_S + 1)  # of the session for lists
+    s.wait(is_served, "idle: an order is posted, read and listed", SILENT_S)
+    database.forgets_after_s = None
 
 
 def ask_and_close_half(port, head):
@@ -198,7 +202,68 @@ def connections_inward_outlive_a_balancer_and_a_half_close(s):
         connection.close()
 
 
-BUILT = {"outward": connections_outward_outlive_a_move_a_loss_a_balancer_and_a_half_close,
+class Issuer(StandIn):
+    """Of tokens that last for two seconds."""
+
+    def answer(self, _call, _body):
+        return as_json(200, {"access_token": "a-token", "token_type": "Bearer", "expires_in": 2})
+
+
+@scenario(agents=0, schedulers=1, supervisors=1)
+def each_token_is_fetched_by_a_connection_of_its_own(s):
+    """Would catch: a kept connection to a token endpoint, which can be moved, lost, forgotten or half closed before the next fetch."""
+    shop, issuer, secret, path = Shop(), Issuer(), s.scratch / "token-secret", s.scratch / "service-shop.json"
+    wire = Wire(Outward.port_of(issuer))
+    secret.write_text("secret", encoding="utf-8")
+    path.write_text(json.dumps({"service": "shop", "url": shop.url, "auth": {"oauth2": {
+        "token_url": f"http://127.0.0.1:{wire.port}/token", "client_id": "c", "client_secret": {"file": str(secret)}}}}), encoding="utf-8")
+    s.cluster.tool("broker", "apply", "--service", "shop")
+    s.load_workflow("say", [step("say", "shop", undo=False, do={"method": "POST", "path": "/say", "body": {}})])
+    s.cluster.agents.append(s.cluster.make("agent", "agent-shop", "--service", path))
+    s.cluster.agents[-1].start().wait_ready()
+    for fetches in (1, 2, 3):
+        s.client.wait_status(s.client.submit("say"), "processed")
+        s.wait(lambda fetches=fetches: len(issuer.calls) >= fetches, "a token is fetched")
+        be_idle(3)
+    assert len(wire.links) == len(issuer.calls), (len(wire.links), len(issuer.calls))
+
+
+@scenario(agents=0, schedulers=0)
+def spans_outlive_a_move_a_loss_a_balancer_and_a_half_close(s):
+    """Would catch: spans that go to an old address while it answers, or are lost for good behind a connection that is."""
+    collectors = [Collector(), Collector()]
+    wire = Wire(collectors[0].port)
+    start_traced(s, f"http://127.0.0.1:{wire.port}")
+
+    def come(what, within_s=SOON_S, to=None):
+        began = time.monotonic()
+        while True:
+            trace, _, traceparent = context()
+            s.client.wait_status(s.client.submit(headers={"traceparent": traceparent}), "processed")
+            try:
+                s.wait(lambda trace=trace: any(one.of(trace) for one in (to or collectors)), f"{what}: the spans come", 10)
+                return
+            except processes.Failure:
+                assert time.monotonic() - began < within_s, f"{what}: no span within {within_s} s"
+    come("at first")
+    wire.half_close()
+    come("half closed")
+    wire.forgets_after_s = FORGOTTEN_S
+    be_idle(FORGOTTEN_S + 1)
+    come("idle")
+    wire.forgets_after_s = None
+    wire.fall_silent()
+    come("silent", SILENT_S)
+    wire.target = collectors[1].port
+    come("moved", MOVED_S, collectors[1:])
+    for collector in collectors:
+        collector.check()
+        collector.close()
+
+
+BUILT = {"fresh": each_token_is_fetched_by_a_connection_of_its_own,
+         "spans": spans_outlive_a_move_a_loss_a_balancer_and_a_half_close,
+         "outward": connections_outward_outlive_a_move_a_loss_a_balancer_and_a_half_close,
          "servers": connections_to_the_servers_outlive_a_loss_and_a_half_close,
          "inward": connections_inward_outlive_a_balancer_and_a_half_close}
 assert {cell for cells in TABLE.values() for cell in cells if " " not in cell} == set(BUILT)
