@@ -38,8 +38,8 @@ static bool is_moving(const struct mg_table *processes, int row)
 
 bool mg_process_lacks(const struct mg_table *processes, int row)
 {
-    return is_of(processes, row, "supervisor") && is_moving(processes, row) &&
-           mg_table_cell(processes, row, "reason")[0] != '\0';
+    bool may_lack = is_of(processes, row, "supervisor") || is_of(processes, row, "gateway");
+    return may_lack && is_moving(processes, row) && mg_table_cell(processes, row, "reason")[0] != '\0';
 }
 
 const char *mg_processes_hold(const struct mg_table *processes)

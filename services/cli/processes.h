@@ -7,7 +7,7 @@
 
 bool mg_process_is_silent(const struct mg_table *processes, int row); /* and no other has replaced it */
 bool mg_process_stands(const struct mg_table *processes, int row);
-/* A supervisor moves, and has a reason: it lacks a right, for example. */
+/* A supervisor or gateway moves, and has a reason: it lacks a right or a webhook's queue, for example. */
 bool mg_process_lacks(const struct mg_table *processes, int row);
 /* Why a scheduler that moves does not do all of its work, such as new orders, valid as long as the table; "":
  * all do. */

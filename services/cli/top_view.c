@@ -190,7 +190,8 @@ static void processes_judge(const struct mg_top_view *view, struct reasons *reas
                        mg_table_cell(&view->processes, row, "instance"),
                        is_silent ? "is not seen any more" : "does not move");
         } else if (mg_process_lacks(&view->processes, row)) {
-            reason_add(reasons, "supervisor: %s", mg_table_cell(&view->processes, row, "reason"));
+            reason_add(reasons, "%s: %s", mg_table_cell(&view->processes, row, "kind"),
+                       mg_table_cell(&view->processes, row, "reason"));
         }
     }
 }

@@ -122,7 +122,11 @@ static void store_refused(void *arg, const char *reason)
 /* Posts and reads end within seconds by time-outs of their own. */
 static void account(void *arg, struct mg_beat *ret_beat)
 {
-    ret_beat->in_hand = mg_observers_count(((struct mg_gateway *)arg)->observers);
+    const struct mg_gateway *gateway = arg;
+    ret_beat->in_hand = mg_observers_count(gateway->observers);
+    if (gateway->hooks != NULL) {
+        remark_make(gateway, ret_beat->reason, sizeof(ret_beat->reason));
+    }
 }
 
 static enum mg_class stores_create(struct mg_gateway *gateway, struct mg_err *err)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 import urllib.parse
@@ -181,6 +182,7 @@ def statuses_that_find_no_room_for_a_webhook_come_later_in_their_order(s):
     s.wait(lambda: "makegood broker apply --client shop --webhook" in door.process.get("/readyz")[1], "it names the remedy")
     s.wait(door.process.is_ready, "the queue of one client stops no other")
     s.wait(lambda: door.process.series("makegood_webhook_queue_up", client="shop") == 0, "its metric shows it")
+    s.wait(lambda: re.search("WRONG gateway .*client.shop.webhook", s.cluster.tool("doctor", check=False).stdout), "doctor names it")
     orders = post_some(door, 3)
     for order_id in orders:
         assert door.get(order_id)["state"] == "processed"
