@@ -40,15 +40,14 @@ static int is_file(const struct dirent *entry)
     return entry->d_name[0] != '.' && len > 5 && strcmp(entry->d_name + len - 5, ".json") == 0;
 }
 
-/* The file if it has changed since the last look; NULL: it has not, is gone or no file, or there are too
- * many. */
+/* The file if it has changed since the last look; NULL: it has not, is gone, or there are too many. */
 static struct seen *changed_find(struct mg_added *added, const char *name)
 {
     char path[PATH_MAX];
     struct stat status;
     int i = 0;
     if (snprintf(path, sizeof(path), "%s/%s", added->folder, name) >= (int)sizeof(path) ||
-        stat(path, &status) != 0 || !S_ISREG(status.st_mode)) { /* a FIFO would hold up its reader */
+        stat(path, &status) != 0) {
         return NULL;
     }
     while (i < added->count && strcmp(added->seen[i].name, name) != 0) {
