@@ -1,6 +1,7 @@
 """Table a: each statement of the store × each class of SQLSTATE, for one order and for all."""
 
 import random
+import threading
 
 import psycopg2
 
@@ -12,6 +13,7 @@ from engine import OTHER_SEED, Cell
 CODES = ("08006", "0A000", "21000", "22003", "22P05", "23514", "25006", "26000", "28000", "3D000", "3F000", "40001", "40P01", "42501",
          "42P01", "53100", "53200", "53300", "54000", "55P03", "57014", "57P01", "58030", "P0001", "P0002", "XX000", "XX001")
 MOVERS = {"scheduler", "supervisor", "gateway"}  # their statements hold up orders
+TABLE_S = 20.0  # of a locked table
 ROUND = 12  # orders with a fault of their own, at once
 EACH = 2    # codes of each statement for all orders, in a run; the seed decides which
 
@@ -60,6 +62,8 @@ def locks():
             session = psycopg2.connect(bench.servers.postgres.dsn)
             session.cursor().execute(sql, (one,) if "%s" in sql else None)
             held.append(session)
+            if sql.startswith("LOCK TABLE"):  # the bench reads it, too
+                threading.Timer(TABLE_S, release, (bench,)).start()
         return begin
 
     def release(_bench):
