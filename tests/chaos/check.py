@@ -47,7 +47,7 @@ def check_all(findings, stage, load, injections):
             continue
         check_story(findings, rows[order_id], events)
         check_statuses(findings, orders.get(order_id), rows[order_id], events)
-        check_effects(findings, rows[order_id], steps[order_id], ledgers)
+        check_effects(findings, rows[order_id], steps[order_id], ledgers, sum(event["cause_kind"] == "settle" for event in events))
     untold = sorted(set(rows) - told_of)
     findings.check(not untold, 7, f"{len(untold)} orders without an event: {untold[:5]}")
     check_ledgers(findings, stage, steps, ledgers)
@@ -137,8 +137,9 @@ def check_statuses(findings, order, row, events):
         findings.check(not wrong, 18, f"{row['order_id']}: its client was told {wrong}, stored is {stored}")
 
 
-def check_effects(findings, row, steps, ledgers):
-    """Processed: each step once and for good. Compensated: nothing is left, and undone in reverse order."""
+def check_effects(findings, row, steps, ledgers, settled):
+    """Processed: each step once and for good. Compensated: nothing is left, and undone in reverse order. A step at most once is sent
+    again only if it was settled as absent."""
     undone = []
     for step in steps:
         generation = f".{step['generation']}" if step["generation"] else ""
@@ -150,7 +151,8 @@ def check_effects(findings, row, steps, ledgers):
         if row["process_state"] in ("compensated", "cancelled"):
             findings.check(entry["state"] != "done", 11, f"{key}: compensated; the ledger says done")
         if (row["workflow"], step["step"]) == ("watched", "charge"):
-            findings.check(entry.get("do_requests", 0) <= 1, 4, f"{key}: at most once; the ledger says {entry.get('do_requests')} requests")
+            requests = entry.get("do_requests", 0)
+            findings.check(requests <= 1 + settled, 4, f"{key}: at most once, {settled} times settled; the ledger says {requests} requests")
         findings.check(step["attempt"] > 0 or entry["effects"] == 0, 9, f"{key}: never dispatched; the ledger says {entry['state']}")
         if entry["state"] == "undone" and entry.get("undone_at_ms"):
             undone.append((step["step"], entry["undone_at_ms"]))

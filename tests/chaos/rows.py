@@ -75,7 +75,7 @@ ROWS = {  # number: (title, tests that cover it elsewhere, a remark)
     55: ("bad certificate, no such host", ["an_order_waits_until_certificates_are_right_and_is_executed_once",
                                            "a_remote_that_cannot_be_reached_has_executed_nothing"], ""),
     56: ("remote ignores the key", ["a_step_that_happened_and_was_then_refused_is_undone_all_the_same",
-                                    "a_step_sent_at_most_once_is_never_sent_again"], "its effects may repeat: not in a run that counts them"),
+                                    "a_step_sent_at_most_once_is_never_sent_again"], "in the load of each run, with steps at most once"),
     57: ("broker dies", ["a_killed_broker_comes_back_and_nothing_is_lost"], ""),
     58: ("broker's application stopped, connections closed", ["each_publish_ends_once_through_many_cuts"], ""),
     59: ("broker stopped", ["silent_broker_hangs_nothing"], ""),
