@@ -309,6 +309,21 @@ static bool pivots_allow_undo(struct mg_decider *decider)
     return doubted < 0 && !is_open;
 }
 
+/* Until then the work of the do may have no effect yet that an undo finds. If the do has no answer, that may
+ * have been a 202: its work began before now, or before the moment of quiet. 0: the do leaves no work. */
+static int64_t work_end_ms(struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    int64_t within_ms = decider->plan->steps[index].finish_within_ms;
+    if (step->state == MG_STEP_DONE) {
+        return 0;
+    }
+    if (step->is_accepted) {
+        return step->finish_by_ms;
+    }
+    return step->is_maybe && within_ms > 0 ? mg_quiet_due_at(decider, index) + within_ms : 0;
+}
+
 /* Plans the undo of every step that must be undone; a waiting step that provably did nothing is abandoned. */
 static void plan_undos(struct mg_decider *decider)
 {
@@ -327,7 +342,7 @@ static void plan_undos(struct mg_decider *decider)
             step->poll_failure_count = 0;
             step->cool_down_count = 0;
             bool is_answered = step->state == MG_STEP_DONE;
-            step->finish_by_ms = is_answered || !step->is_accepted ? 0 : step->finish_by_ms;
+            step->finish_by_ms = work_end_ms(decider, i);
             step->is_accepted =
                 (is_answered || step->is_accepted) && !step->is_undo_dispatched; /* not an earlier undo's */
             bool is_quiet = mg_quiet_is_reached(decider, i);

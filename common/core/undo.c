@@ -159,7 +159,8 @@ static enum mg_verdict ask_failed(struct mg_decider *decider, int index, enum mg
                                                         : retry(decider, index, reason);
 }
 
-/* No undo has happened. It goes out again under its key. */
+/* No undo has happened. It goes out again under its key. The doubt has taken the place of the end of the do's
+ * work, which is set anew. */
 static enum mg_verdict ask_absent(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
@@ -167,8 +168,9 @@ static enum mg_verdict ask_absent(struct mg_decider *decider, int index)
         return mg_poll_answered(decider, index); /* law 11, quiesce: it may still begin */
     }
     enum mg_verdict verdict = retry(decider, index, MG_REASON_VERIFIED_ABSENT);
+    int64_t within_ms = decider->plan->steps[index].finish_within_ms;
     step->is_accepted = false;
-    step->finish_by_ms = 0;
+    step->finish_by_ms = step->is_maybe && within_ms > 0 ? decider->context->now_ms + within_ms : 0;
     return verdict;
 }
 

@@ -191,6 +191,7 @@ static bool act_do(struct mg_http_call *call)
         if (!is_in_time(call) && call->service != SIM_BANK) {
             return false;
         }
+        work->is_late = work->is_late || !is_in_time(call);
         if (is_slow(call->service)) {
             work_accept(call);
         } else {

@@ -62,6 +62,7 @@ struct sim_work {
     bool has_body;
     int acted;              /* number of new effects */
     int undone;             /* number of effects taken back */
+    bool is_late;           /* bank: it acted beyond its time; no second do has an effect there */
     int standing;           /* number of effects that stand: more than one without a recognised key */
     bool is_effective;      /* one stands */
     int refused;            /* status of a do that was refused before any took effect: it stays; 0: none */

@@ -200,6 +200,63 @@ START_TEST(work_that_a_verify_finds_under_way_has_not_failed)
 }
 END_TEST
 
+/* The do has no answer, its order is cancelled, and the undo goes out. Returns the end of the work's time. */
+static int64_t cancel_a_doubt(void)
+{
+    plan.steps[0].finish_within_ms = 600000;
+    plan.complete_within_ms = 0;
+    submit();
+    (void)reply_executed(0, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE);
+    int64_t end_ms = context.now_ms + 600000;
+    ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_GO);
+    if (!has_request(0, MG_KIND_UNDO)) {
+        due(0);
+    }
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    return end_ms;
+}
+
+/* Undos find nothing until this moment; returns how many went out. */
+static int find_nothing_until(int64_t end_ms)
+{
+    int count = 0;
+    while (context.now_ms < end_ms) {
+        ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+        ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_WAITING);
+        ck_assert_int_eq(order.steps[0].reason, MG_REASON_REMOTE_WORKING);
+        due(0);
+        ck_assert(has_request(0, MG_KIND_UNDO));
+        count++;
+    }
+    return count;
+}
+
+/* Catches: a charge that its service accepted with a 202 which was lost, and makes after the order is
+ * cancelled. */
+START_TEST(an_undo_that_finds_nothing_goes_on_while_work_of_a_lost_202_may_begin)
+{
+    int64_t end_ms = cancel_a_doubt();
+    ck_assert_int_gt(find_nothing_until(end_ms), 2);
+    ck_assert_int_eq(reply(0, _i == 0 ? MG_OUTCOME_ABSENT : MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDONE);
+    ck_assert_int_eq(order.state, MG_ORDER_CANCELLED);
+}
+END_TEST
+
+/* Catches: a lost answer to the undo, after which the work of the do, which may still begin, is forgotten. */
+START_TEST(a_doubt_about_the_undo_keeps_the_time_of_the_work)
+{
+    plan.steps[0].has_undo_verify = true;
+    int64_t end_ms = cancel_a_doubt();
+    (void)reply_executed(0, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    ck_assert_int_gt(find_nothing_until(end_ms), 2);
+}
+END_TEST
+
 /* Catches: the alert of failed polls left open by another end of the polling. */
 START_TEST(alert_of_failing_polls_closes_with_the_polling)
 {
@@ -280,6 +337,8 @@ int main(void)
     tcase_add_test(cases, work_that_a_verify_finds_under_way_has_not_failed);
     tcase_add_loop_test(cases, accepted_work_that_was_refused_has_failed_and_is_not_undone, 0, 2);
     tcase_add_test(cases, a_doubt_ends_when_a_verify_finds_the_work_refused);
+    tcase_add_loop_test(cases, an_undo_that_finds_nothing_goes_on_while_work_of_a_lost_202_may_begin, 0, 2);
+    tcase_add_test(cases, a_doubt_about_the_undo_keeps_the_time_of_the_work);
     tcase_add_loop_test(cases, alert_of_failing_polls_closes_with_the_polling, 0, 3);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

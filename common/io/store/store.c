@@ -302,6 +302,7 @@ static void on_server_checked(void *arg, const struct mg_pg_answer *answer)
                          : is_off(rows, CHECK_FULL_PAGE_WRITES)   ? "full_page_writes"
                                                                   : NULL;
     char reason[320];
+    mg_rows_copy(rows, 0, CHECK_UNFIT, reason, sizeof(reason));
     mg_rows_copy(rows, 0, CHECK_STANDBY, store->standby, sizeof(store->standby));
     if (store->standby[0] != '\0') {
         mg_log(MG_LOG_WARN, "the database commits nothing", MG_LOG_TEXT("why", store->standby));
@@ -314,8 +315,7 @@ static void on_server_checked(void *arg, const struct mg_pg_answer *answer)
         refuse(store, reason);
     } else if (store->options.skips_schema_check) {
         accept(store);
-    } else if (!mg_rows_is_null(rows, 0, CHECK_UNFIT)) {
-        mg_rows_copy(rows, 0, CHECK_UNFIT, reason, sizeof(reason));
+    } else if (reason[0] != '\0') {
         refuse(store, reason);
     } else if (!mg_rows_bool(rows, 0, CHECK_HAS_SCHEMA)) {
         (void)mg_schema_serves(0, 0, reason, sizeof(reason));
