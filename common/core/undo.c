@@ -14,6 +14,10 @@
 #include "core/poll.h"
 #include "core/quiet.h"
 
+/* An undo that finds nothing waits for this part of the time since the work began: for a day's work that is
+ * polled each second it goes out some 90 times, and takes back its effect after an eighth more time. */
+#define MG_ABSENT_SHARE 8
+
 /* No further attempt. An undo without a result that could be learned has that cause, and not the one of the
  * last failure; one that an answer left without it cannot be built. */
 static enum mg_verdict give_up(struct mg_decider *decider, int index, enum mg_reason reason)
@@ -123,12 +127,16 @@ static enum mg_verdict undo_accepted(struct mg_decider *decider, int index)
  * again until the time of that work is over. */
 static enum mg_verdict undo_absent(struct mg_decider *decider, int index)
 {
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
     const struct mg_step *step = &decider->order.steps[index];
     if (step->finish_by_ms == 0 || mg_poll_is_over(decider, index)) {
         return complete(decider, index);
     }
+    int64_t begun_ms = step->finish_by_ms - plan->finish_within_ms; /* a clock set forward passes the end */
+    int64_t since_ms = mg_earlier(decider->context->now_ms - begun_ms, plan->finish_within_ms);
+    int64_t wait_ms = mg_later(plan->poll_ms, since_ms / MG_ABSENT_SHARE);
     return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, MG_REASON_REMOTE_WORKING,
-                           mg_poll_next_ms(decider, index, decider->plan->steps[index].poll_ms));
+                           mg_poll_next_ms(decider, index, wait_ms));
 }
 
 static enum mg_verdict undo_replied(struct mg_decider *decider, int index)

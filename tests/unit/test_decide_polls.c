@@ -204,6 +204,7 @@ END_TEST
 static int64_t cancel_a_doubt(void)
 {
     plan.steps[0].finish_within_ms = 600000;
+    plan.steps[0].poll_ms = 500;
     plan.complete_within_ms = 0;
     submit();
     (void)reply_executed(0, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE);
@@ -236,7 +237,9 @@ static int find_nothing_until(int64_t end_ms)
 START_TEST(an_undo_that_finds_nothing_goes_on_while_work_of_a_lost_202_may_begin)
 {
     int64_t end_ms = cancel_a_doubt();
-    ck_assert_int_gt(find_nothing_until(end_ms), 2);
+    int count = find_nothing_until(end_ms);
+    ck_assert_int_gt(count, 2);
+    ck_assert_int_lt(count, 100);
     ck_assert_int_eq(reply(0, _i == 0 ? MG_OUTCOME_ABSENT : MG_OUTCOME_DONE), MG_GO);
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDONE);
     ck_assert_int_eq(order.state, MG_ORDER_CANCELLED);
