@@ -30,10 +30,15 @@ static int64_t wait_max_ms(const struct mg_decider *decider, int index)
     if (reason == MG_REASON_ASKED_TO_WAIT) {
         return MG_RETRY_AFTER_MAX_MS;
     }
-    int64_t longest_ms = step->is_accepted || step->finish_by_ms > 0
-                             ? mg_later(retry->max_backoff_ms, poll_ms)
-                             : retry->max_backoff_ms;
-    return mg_later(longest_ms, decider->context->park_ms);
+    int64_t longest_ms = mg_later(retry->max_backoff_ms, decider->context->park_ms);
+    if (step->is_accepted || step->finish_by_ms > 0) {
+        longest_ms = mg_later(longest_ms, poll_ms);
+    }
+    if (reason == MG_REASON_REMOTE_WORKING) { /* an undo that finds nothing */
+        int64_t within_ms = decider->plan->steps[index].finish_within_ms;
+        longest_ms = mg_later(longest_ms, within_ms / MG_ABSENT_SHARE);
+    }
+    return longest_ms;
 }
 
 /* A wait for an attempt that may still act (law 11, quiesce) ends at the moment of quiet. A poll of accepted

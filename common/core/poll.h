@@ -4,6 +4,10 @@
 
 #include "core/decider.h"
 
+/* An undo that finds nothing waits for this part of the time since the work began: for a day's work that is
+ * polled each second it goes out some 90 times, and takes back its effect after an eighth more time. */
+#define MG_ABSENT_SHARE 8
+
 /* The interval of the polls of the accepted do or undo. */
 int64_t mg_poll_interval_ms(const struct mg_decider *decider, int step);
 /* Whether the time of the accepted work is over. One that was set by a clock which was ahead is cut to the

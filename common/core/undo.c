@@ -14,10 +14,6 @@
 #include "core/poll.h"
 #include "core/quiet.h"
 
-/* An undo that finds nothing waits for this part of the time since the work began: for a day's work that is
- * polled each second it goes out some 90 times, and takes back its effect after an eighth more time. */
-#define MG_ABSENT_SHARE 8
-
 /* No further attempt. An undo without a result that could be learned has that cause, and not the one of the
  * last failure; one that an answer left without it cannot be built. */
 static enum mg_verdict give_up(struct mg_decider *decider, int index, enum mg_reason reason)

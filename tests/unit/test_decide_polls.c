@@ -204,7 +204,7 @@ END_TEST
 static int64_t cancel_a_doubt(void)
 {
     plan.steps[0].finish_within_ms = 600000;
-    plan.steps[0].poll_ms = 500;
+    plan.steps[0].poll_ms = 5000;
     plan.complete_within_ms = 0;
     submit();
     (void)reply_executed(0, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE);
@@ -225,6 +225,8 @@ static int find_nothing_until(int64_t end_ms)
         ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
         ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_WAITING);
         ck_assert_int_eq(order.steps[0].reason, MG_REASON_REMOTE_WORKING);
+        ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_DUE, .attempt = order.steps[0].attempt}),
+                         MG_STALE_CAUSE); /* a second copy of the cause ends no wait */
         due(0);
         ck_assert(has_request(0, MG_KIND_UNDO));
         count++;
