@@ -234,6 +234,11 @@ class Stage:
             return condition()
         return processes.wait_until(look, what, timeout_s)
 
+    def pause_service(self, service, reason="a look at the orders"):
+        """Pauses a service; its agents have the setting, which reaches them later than the tool returns."""
+        self.cluster.tool("service", "pause", service, "--reason", reason)
+        self.wait(lambda: all(agent.metric("makegood_agent_paused") == 1 for agent in self.cluster.agents_of(service)), f"{service} is paused")
+
     def wait_state(self, order, word, timeout_s=DEADLINE_S):
         try:
             self.wait(lambda: self.state(order) == word, f"order {order.order_id} is {word}", timeout_s)

@@ -18,12 +18,6 @@ def branch_steps():
             step("charge", "payment", after=["label", "slow"])]
 
 
-def paused(s, service):
-    """Pauses a service; its agents have the setting."""
-    s.cluster.tool("service", "pause", service, "--reason", "a look at the orders")
-    s.wait(lambda: all(agent.metric("makegood_agent_paused") == 1 for agent in s.cluster.agents_of(service)), f"{service} is paused")
-
-
 def refusal(s, order, *words):
     """The answer to a command that is refused."""
     done = s.cluster.tool("order", words[0], order.order_id, *words[1:], "--reason", "by hand", check=False)
@@ -105,7 +99,7 @@ def what_a_guard_refuses_is_told_with_the_values_as_they_were(s):
     assert told["cause"]["code"] == "expression" and "takes more than" in told["cause"]["text"], told
     s.cluster.tool("order", "resume", stopped.order_id, "--set", "/qty=1", "--reason", "the shop has mended it")
     s.wait_state(stopped, "processed")
-    paused(s, "inventory")
+    s.pause_service("inventory")
     waits = s.client.submit("strict", {"total": 1, "qty": 1, "coupon": "Y"})
     s.wait_step(waits, "reserve", "waiting")
     show, explain = (s.cluster.tool("order", verb, waits.order_id).stdout for verb in ("show", "explain"))
@@ -178,7 +172,7 @@ def an_operators_verbs_meet_skipped_and_refused_steps(s):
 def an_order_goes_on_under_the_version_that_accepted_it(s):
     """Would catch: guards of a newer version that skip steps of an order which was accepted without them."""
     s.load_workflow("grows", [step("reserve", "inventory"), step("charge", "payment", after=["reserve"])])
-    paused(s, "inventory")
+    s.pause_service("inventory")
     old = [s.client.submit("grows", {"total": 5, "n": n}) for n in range(10)]
     for order in old:
         s.client.wait_status(order, "accepted")

@@ -185,12 +185,18 @@ def commits_that_wait_for_a_standby_are_named(s):
 NARROW = {"scheduler": ("--window", 8, "--batch", 16), "supervisor": ("--window", 8)}  # 80 steps of a service may be parked
 
 
+def limits_payment(agent):
+    with open(agent.log_path, encoding="utf-8") as log:
+        return any('"limits changed","service":"payment","concurrency":64' in line for line in log)
+
+
 @contextlib.contextmanager
 def slow_payment(s, count):
     """So many orders for a service that takes next to none of them; they all end once it is well."""
     s.load_workflow("slow", [step("charge", "payment", complete_within="10m", undo=False)])
     s.load_workflow("other", [step("reserve", "inventory", undo=False)])
     s.cluster.tool("service", "limit", "payment", "--rate", "0.001", "--reason", "it is slow today")
+    s.wait(lambda: any(limits_payment(agent) for agent in s.cluster.agents_of("payment")), "the agent of payment has its limit")  # until then it takes all
     many = [s.client.submit("slow") for _ in range(count)]
     s.wait(lambda: s.client.depth("agent.payment.requests") >= 6, "the queue of payment is full")
     yield

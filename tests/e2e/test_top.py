@@ -46,7 +46,7 @@ def the_screen_shows_what_happens(s):
         terminal.press("\t")
         terminal.wait(lambda lines: lines[-1].startswith(f"> makegood order explain {order.order_id}"), "its row leads on")
         terminal.press("1\x1bOB\x1bOB")  # the list of services, two down, by xterm's key codes
-        s.cluster.tool("service", "pause", "payment", "--reason", "too many declines")
+        s.pause_service("payment", "too many declines")
         terminal.wait(has("payment paused"), "the pause is seen")
         terminal.wait(lambda lines: lines[-1].startswith("> makegood service resume payment"), "its row leads on")
         waiting = s.client.submit("stops", {"n": 2})
