@@ -27,7 +27,13 @@
 #define IN_PARALLEL 0 /* the second step does not wait for the first */
 #endif
 #ifndef ON_UNKNOWN
-#define ON_UNKNOWN 0 /* enum mg_on_unknown: retry, verify */
+#define ON_UNKNOWN 0 /* enum mg_on_unknown: retry, verify, operator */
+#endif
+#ifndef ON_FAILURE
+#define ON_FAILURE 0 /* enum mg_on_failure, of a failed step: compensate, error */
+#endif
+#ifndef COMMANDS
+#define COMMANDS 0 /* resumes that an operator may send, each while the order needs a person; at most 1 */
 #endif
 #ifndef LEARN
 #define LEARN 0 /* enum mg_learn: none, repeat. With repeat the undo needs its step's result */
@@ -43,6 +49,13 @@
 
 #ifndef ASKS_LIE
 #define ASKS_LIE 0 /* the supervisor's asks stay in the queue and may become stale */
+#endif
+
+/* Kinds of statuses behind `accepted`: a turn and an end, and the same once more behind a command. */
+#if COMMANDS
+#define STATUSES 4
+#else
+#define STATUSES 2
 #endif
 
 /* Room; a configuration that needs more ends with BROKEN_BOUND. */
@@ -61,7 +74,9 @@
 #define BROKEN_TRUTH       128 /* done without having been done, undone without having been undone */
 #define BROKEN_ERROR       256 /* in error without need of a person */
 #define BROKEN_GUARD       1024 /* a step ran, or was skipped, against its condition; or that was judged twice */
-#define BROKEN_BOUND       512 /* not of Makegood: a queue of the model is too short */
+#define BROKEN_DOUBT       2048 /* a step in doubt is done again without leave, or loses its doubt */
+#define BROKEN_COMMAND     4096 /* one command of an operator changed the order twice */
+#define BROKEN_BOUND       512  /* not of Makegood: a queue of the model is too short */
 
 /* Results of the condition: enum mg_fact. */
 #define FACT_GO     0
@@ -92,6 +107,9 @@
 #define LOOK_RESEND    2
 #define LOOK_REPUBLISH 3 /* resend, once the step is maybe */
 
-/* Subject of a sweep's ask: a step, or one of these. */
-#define ASK_ORDER 2
-#define ASK_OWED  3
+/* Subject of a sweep's ask: a step, or one of these. The last three are an operator's: a resume, and a resume
+ * that repeats the first or the second step. */
+#define ASK_ORDER  2
+#define ASK_OWED   3
+#define ASK_RESUME 4
+#define ASK_REPEAT 5

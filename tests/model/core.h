@@ -22,14 +22,23 @@ _Static_assert(FACT_GO == MG_FACT_GO && FACT_SKIP == MG_FACT_SKIP && FACT_REFUSE
 
 enum { NOW_MS = 100000, SOON_MS = 100, LATER_MS = 2000, QUIESCE_MS = 3000, LONG_MS = 10000 };
 
+enum { ATTEMPTS_MAX = 15 /* of a step, by the room in a message */ };
+
 /* The end of a wait, in row.due. */
 enum { DUE_NEVER, DUE_SOME_TIME, DUE_WHEN_QUIET };
 
-/* Statuses, one bit each. */
+/* Statuses, one bit each. Behind an operator's command that changed the order, a turn and an end are new
+ * ones: the bit is 4 times as high. */
 enum { TOLD_ACCEPTED = 1, TOLD_TURNED = 2, TOLD_END = 4 };
 
 /* Flags of a step. */
-enum { IS_MAYBE = 1, IS_UNDO_DISPATCHED = 2, IS_ACCEPTED = 4, IS_KNOWN = 8 /* its result */ };
+enum {
+    IS_MAYBE = 1,
+    IS_UNDO_DISPATCHED = 2,
+    IS_ACCEPTED = 4,
+    IS_KNOWN = 8 /* its result */,
+    IS_REFUSED = 16
+};
 
 /* Without conditions the model has no state for them. */
 #if GUARDS
@@ -40,6 +49,24 @@ enum { IS_MAYBE = 1, IS_UNDO_DISPATCHED = 2, IS_ACCEPTED = 4, IS_KNOWN = 8 /* it
 #define FACT     FACT_GO
 #define JUDGED   0
 #define JUDGE(n) ((void)(n))
+#endif
+
+/* Without commands the model has no state for them. */
+#if COMMANDS
+#define COMMANDS_LEFT            now.commands
+#define RESUMED                  now.resumed
+#define REPEATS                  now.repeats
+#define VERSION_OF_BASIS         (now.is_basis ? 1 : 2)
+#define BASIS_SET(value)         (now.is_basis = (value))
+#define RENEWED_AT(row, step)    ((row)->renewed_at[step])
+#define RENEW(row, step, number) ((row)->renewed_at[step] = (unsigned char)(number))
+#else
+#define COMMANDS_LEFT            0
+#define RESUMED                  0
+#define VERSION_OF_BASIS         0
+#define BASIS_SET(value)         ((void)(value))
+#define RENEWED_AT(row, step)    0
+#define RENEW(row, step, number) ((void)(number))
 #endif
 
 /* ---- the plan ---- */
@@ -79,7 +106,8 @@ static void plan_init(void)
     const struct mg_retry_plan retry = {.attempts = ATTEMPTS, .backoff_ms = 10, .max_backoff_ms = 10};
     plan.step_count = 2;
     plan.complete_within_ms = LONG_MS;
-    plan.on_failure = plan.on_expiry = MG_ON_FAILURE_COMPENSATE;
+    plan.on_failure = (enum mg_on_failure)ON_FAILURE;
+    plan.on_expiry = MG_ON_FAILURE_COMPENSATE;
     for (int i = 0; i < 2; i++) {
         plan.steps[i] = (struct mg_step_plan){.after = i == 1 && !IN_PARALLEL ? 1 : 0,
                                               .needs = has_need(i) ? 1 : 0,
@@ -117,18 +145,19 @@ static bool is_quiet(int step, int attempt)
 #endif
 }
 
-/* When an attempt's complete-by was or will be. */
+/* When an attempt's complete-by was or will be; a later attempt's is later. */
 static int64_t complete_by_ms(int step, int attempt)
 {
-    return is_quiet(step, attempt)             ? NOW_MS - QUIESCE_MS - LATER_MS
-           : is_deadline_passed(step, attempt) ? NOW_MS - 1
-                                               : NOW_MS + LONG_MS;
+    int64_t last_ms = is_quiet(step, attempt)             ? NOW_MS - QUIESCE_MS - LATER_MS
+                      : is_deadline_passed(step, attempt) ? NOW_MS - 1
+                                                          : NOW_MS + LONG_MS;
+    return last_ms - ATTEMPTS_MAX + attempt;
 }
 
 static int64_t quiet_at_ms(const struct Row *row, int step)
 {
     int attempt = row->quiet_of[step];
-    return attempt == 0 ? 0 : is_quiet(step, attempt) ? NOW_MS - LATER_MS : NOW_MS + LATER_MS;
+    return attempt == 0 ? 0 : complete_by_ms(step, attempt) + QUIESCE_MS;
 }
 
 static int64_t due_at_ms(const struct Row *row, int step, bool is_soon_over)
@@ -137,7 +166,7 @@ static int64_t due_at_ms(const struct Row *row, int step, bool is_soon_over)
     case DUE_SOME_TIME:
         return is_soon_over ? NOW_MS : NOW_MS + SOON_MS;
     case DUE_WHEN_QUIET:
-        return is_quiet(step, row->quiet_of[step]) ? NOW_MS : NOW_MS + LATER_MS;
+        return is_quiet(step, row->quiet_of[step]) ? NOW_MS : quiet_at_ms(row, step);
     default:
         return 0;
     }
@@ -160,6 +189,8 @@ static void order_read(const struct Row *row, int passed_step, bool is_soon_over
         step->is_maybe = row->flags[i] & IS_MAYBE;
         step->is_undo_dispatched = row->flags[i] & IS_UNDO_DISPATCHED;
         step->is_accepted = row->flags[i] & IS_ACCEPTED;
+        step->is_refused = row->flags[i] & IS_REFUSED;
+        step->generation = RENEWED_AT(row, i) != 0;
         step->quiet_at_ms = quiet_at_ms(row, i);
         step->due_at_ms = due_at_ms(row, i, is_soon_over || i == passed_step);
         step->complete_by_ms = mg_step_is_running(step) ? complete_by_ms(i, row->attempt[i]) : 0;
@@ -198,6 +229,7 @@ static void order_write(const struct mg_cause *cause, struct Row *row)
 {
     uint64_t known = known_results(cause, row);
     row->is_stored = 1;
+    BASIS_SET(0);
     row->order = (unsigned char)order.state;
     row->goal = (unsigned char)order.goal;
     for (int i = 0; i < 2; i++) {
@@ -216,14 +248,18 @@ static void order_write(const struct mg_cause *cause, struct Row *row)
         row->state[i] = (unsigned char)step->state;
         row->kind[i] =
             mg_step_is_running(step) ? (unsigned char)step->kind : 0; /* only then is it compared */
+        assert(step->generation <= 1 && step->attempt <= ATTEMPTS_MAX);
+        if (step->generation != (RENEWED_AT(row, i) != 0)) {
+            RENEW(row, i, row->attempt[i] + 1);
+        }
         row->attempt[i] = (unsigned char)step->attempt;
         row->failures[i] = (unsigned char)step->failure_count;
         row->flags[i] = (step->is_maybe ? IS_MAYBE : 0) |
                         (step->is_undo_dispatched ? IS_UNDO_DISPATCHED : 0) |
-                        (step->is_accepted ? IS_ACCEPTED : 0) | (known >> i & 1 ? IS_KNOWN : 0);
+                        (step->is_accepted ? IS_ACCEPTED : 0) | (known >> i & 1 ? IS_KNOWN : 0) |
+                        (COMMANDS_LEFT > 0 && step->is_refused ? IS_REFUSED : 0);
         bool is_at_quiet = step->due_at_ms > NOW_MS && step->due_at_ms == step->quiet_at_ms;
         row->due[i] = step->due_at_ms == 0 ? DUE_NEVER : is_at_quiet ? DUE_WHEN_QUIET : DUE_SOME_TIME;
-        assert(step->generation == 0 && step->attempt <= 7);
 #ifdef WITHOUT_SKIP
         row->state[i] = step->state == MG_STEP_SKIPPED ? MG_STEP_PENDING : row->state[i];
 #endif
@@ -241,10 +277,10 @@ static struct mg_cause cause_of(const struct Row *row, int m)
                                                [DUE] = MG_CAUSE_DUE,
                                                [EXPIRED] = MG_CAUSE_EXPIRED,
                                                [OWED] = MG_CAUSE_OWED,
-                                               [UNPUBLISHABLE] = MG_CAUSE_UNPUBLISHABLE};
-    bool has_step = TYPE(m) != SUBMISSION && TYPE(m) != EXPIRED && TYPE(m) != OWED;
+                                               [UNPUBLISHABLE] = MG_CAUSE_UNPUBLISHABLE,
+                                               [RESUME] = MG_CAUSE_RESUME};
     struct mg_cause cause = {.kind = KINDS[TYPE(m)],
-                             .step = has_step ? STEP(m) : -1,
+                             .step = names_step(m) ? STEP(m) : -1,
                              .attempt = (uint32_t)ATTEMPT(m),
                              .retry_after_ms = -1};
     if (TYPE(m) == REPLY) {
@@ -263,6 +299,11 @@ static struct mg_cause cause_of(const struct Row *row, int m)
 #endif
     } else if (TYPE(m) == UNPUBLISHABLE) {
         cause.executed = WORD(m) ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO;
+    } else if (TYPE(m) == RESUME) {
+        cause.is_repeat = WORD(m) == RESUME_REPEAT;
+#ifndef WITHOUT_BASIS
+        cause.version = VERSION_OF_BASIS;
+#endif
     }
     (void)row;
     return cause;
@@ -310,6 +351,22 @@ static void facts_decide(const struct mg_context *context)
     }
 }
 
+/* Removed guards of a resume. */
+static void resume_unguard(const struct mg_cause *cause)
+{
+    for (int i = 0; i < 2 && cause->kind == MG_CAUSE_RESUME; i++) {
+        struct mg_step *step = &order.steps[i];
+        bool is_revived = step->state == MG_STEP_FAILED || step->state == MG_STEP_UNKNOWN;
+#ifdef WITHOUT_RESUMED_DOUBT
+        step->is_maybe = step->is_maybe && !is_revived;
+#endif
+#ifdef WITHOUT_PROOF_FOR_KEYS
+        step->generation = is_revived ? 1 : step->generation;
+#endif
+        (void)step, (void)is_revived;
+    }
+}
+
 static enum mg_verdict decide(const struct Row *row, const struct mg_cause *cause, bool is_gate_closed,
                               bool is_soon_over)
 {
@@ -319,6 +376,7 @@ static enum mg_verdict decide(const struct Row *row, const struct mg_cause *caus
                                  .known_results = told_results(cause, row)};
     context.gate[0] = context.gate[1] = is_gate_closed ? MG_REASON_BREAKER_OPEN : MG_REASON_NONE;
     order_read(row, cause->kind == MG_CAUSE_DUE ? cause->step : -1, is_soon_over);
+    resume_unguard(cause);
     mg_order_decide(&plan, &context, cause, &order, &decision);
     if (decision.verdict == MG_GO) {
         facts_decide(&context);

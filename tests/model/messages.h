@@ -11,18 +11,27 @@
 #include "core/words.h"
 
 /* 0 is none. */
-enum message { NO_MESSAGE, SUBMISSION, REPLY, OVERDUE, DUE, EXPIRED, OWED, REQUEST, UNPUBLISHABLE };
+enum message { NO_MESSAGE, SUBMISSION, REPLY, OVERDUE, DUE, EXPIRED, OWED, REQUEST, UNPUBLISHABLE, RESUME };
 
 enum { MARKED = 1 }; /* by the broker as redelivered, or by its sender as sent again */
 
 static int message(int type, int step, int attempt, int word)
 {
-    return type << 9 | step << 8 | attempt << 5 | word << 1;
+    return type << 10 | step << 9 | attempt << 5 | word << 1;
 }
-#define TYPE(m)    ((m) >> 9)
-#define STEP(m)    ((m) >> 8 & 1)
-#define ATTEMPT(m) ((m) >> 5 & 7)
+#define TYPE(m)    ((m) >> 10)
+#define STEP(m)    ((m) >> 9 & 1)
+#define ATTEMPT(m) ((m) >> 5 & 15)
 #define WORD(m)    ((m) >> 1 & 15)
+
+/* The word of a resume: whether it has its step's do repeated. */
+enum { RESUME_ORDER, RESUME_REPEAT };
+
+static bool names_step(int m)
+{
+    bool is_of_order = TYPE(m) == SUBMISSION || TYPE(m) == EXPIRED || TYPE(m) == OWED;
+    return !is_of_order && (TYPE(m) != RESUME || WORD(m) == RESUME_REPEAT);
+}
 
 static const struct {
     enum mg_kind kind;
@@ -104,7 +113,8 @@ static void tell(const char *what, int m)
     static const char *const TYPES[] = {[SUBMISSION] = "submission", [REPLY] = "reply",
                                         [OVERDUE] = "overdue",       [DUE] = "due",
                                         [EXPIRED] = "expired",       [OWED] = "owed",
-                                        [REQUEST] = "request",       [UNPUBLISHABLE] = "unpublishable"};
+                                        [REQUEST] = "request",       [UNPUBLISHABLE] = "unpublishable",
+                                        [RESUME] = "resume"};
     static const char *const WORDS[] = {"done",
                                         "done, open",
                                         "refused, executed no",
@@ -123,9 +133,8 @@ static void tell(const char *what, int m)
     if (!is_telling) {
         return;
     }
-    bool has_step = m != 0 && TYPE(m) != SUBMISSION && TYPE(m) != EXPIRED && TYPE(m) != OWED;
     printf("# %s %s", what, m != 0 ? TYPES[TYPE(m)] : "");
-    if (has_step) {
+    if (m != 0 && names_step(m)) {
         printf(" of step %d attempt %d", STEP(m), ATTEMPT(m));
     }
     if (m != 0 && (TYPE(m) == REQUEST || TYPE(m) == REPLY)) {

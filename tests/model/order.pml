@@ -21,13 +21,16 @@ typedef Row {
     byte flags[2];
     byte quiet_of[2]; /* once its complete-by and quiesce are over, the step is quiet */
     byte due[2];
+#if COMMANDS
+    byte renewed_at[2]; /* first attempt under the key of generation 1 */
+#endif
     short cause[2]    /* message that caused the running attempt */
 };
 
 Row row;
 byte stored_statuses; /* by events: to be delivered to the client */
 byte owed;            /* of these, recorded as owed */
-short turned_by, ended_by; /* the causes with these statuses in their events */
+short told_by[STATUSES]; /* the causes with these statuses in their events, by bit: turned, end */
 #ifdef WITHOUT_VERSION_GUARD
 Row seen[2];
 #endif
@@ -58,9 +61,17 @@ byte fact;   /* the result of the condition: by the payload, so always the same 
 byte judged; /* committed verdicts */
 #endif
 
+#if COMMANDS
+/* An operator's command. It holds for the row that it was decided on. */
+byte commands = COMMANDS; /* left */
+byte resumed;             /* commands that changed the order */
+byte repeats;             /* steps, one bit each, that an operator lets out once more */
+bit is_basis;             /* the row has not changed since the command */
+#endif
+
 /* The remote services. */
 byte effects[2];   /* effects that stand */
-byte done_keys[2]; /* keys of dos known to the service */
+byte done_keys[2]; /* keys of dos known to the service, one bit each */
 bit is_undone[2];
 
 byte genuine[2]; /* attempts that failed or expired while the service was there */
@@ -117,6 +128,11 @@ end_idle:
         :: !ASKS_LIE && c_expr { (has_ask(1)) } -> c_code { ask(Pscheduler->me, 1); }; goto read
         :: !ASKS_LIE && c_expr { (has_ask(ASK_ORDER)) } -> c_code { ask(Pscheduler->me, ASK_ORDER); }; goto read
         :: !ASKS_LIE && c_expr { (has_ask(ASK_OWED)) } -> c_code { ask(Pscheduler->me, ASK_OWED); }; goto read
+#if COMMANDS
+        :: c_expr { (has_ask(ASK_RESUME)) } -> c_code { ask(Pscheduler->me, ASK_RESUME); }; goto read
+        :: c_expr { (has_ask(ASK_REPEAT)) } -> c_code { ask(Pscheduler->me, ASK_REPEAT); }; goto read
+        :: c_expr { (has_ask(ASK_REPEAT + 1)) } -> c_code { ask(Pscheduler->me, ASK_REPEAT + 1); }; goto read
+#endif
         fi;
         hand[me] = inbox[index];
         if

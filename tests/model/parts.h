@@ -77,6 +77,8 @@ static int ask_of(int step)
     if (step == ASK_ORDER) {
         bool is_forward = row->goal == MG_GOAL_PROCESSED && is_open();
         m = is_forward && now.is_order_late ? message(EXPIRED, 0, 0, 0) : 0;
+    } else if (step >= ASK_RESUME) {
+        m = command_of(step);
     } else if (step == ASK_OWED) {
         m = now.owed != 0 ? message(OWED, 0, 0, 0) : 0;
     } else if (is_running(row, step)) {
@@ -96,14 +98,18 @@ static bool has_ask(int step)
 static bool has_work(void)
 {
     bool is_asked = has_ask(0) || has_ask(1) || has_ask(ASK_ORDER) || has_ask(ASK_OWED);
-    return now.inbox[0] != 0 || (is_asked && !ASKS_LIE);
+    bool is_commanded = has_ask(ASK_RESUME) || has_ask(ASK_REPEAT) || has_ask(ASK_REPEAT + 1);
+    return now.inbox[0] != 0 || (is_asked && !ASKS_LIE) || is_commanded;
 }
 
 /* Sends the ask to a scheduler, or to their queue. */
 static void ask(int scheduler, int step)
 {
     int m = ask_of(step);
-    tell("a supervisor asks:", m);
+    tell(step >= ASK_RESUME ? "an operator commands:" : "a supervisor asks:", m);
+    if (step >= ASK_RESUME) {
+        command_sent();
+    }
     if (scheduler >= 0) {
         now.hand[scheduler] = (short)m;
     } else {
@@ -113,6 +119,17 @@ static void ask(int scheduler, int step)
 
 /* ---- the remote service ---- */
 
+/* Of the keys of a step's dos, one bit each: each generation has its own. */
+static int key_bit(int call)
+{
+#ifdef WITHOUT_DERIVED_KEYS
+    return 1 << ATTEMPT(call);
+#else
+    int renewed_at = RENEWED_AT(&now.row, STEP(call));
+    return 1 << (renewed_at != 0 && ATTEMPT(call) >= renewed_at);
+#endif
+}
+
 /* The service recognises keys: a do that was done is not done twice. An undo does not affect a do that
  * arrives later. */
 static void serve(int call)
@@ -120,13 +137,8 @@ static void serve(int call)
     tell("the service acts on the", call);
     int step = STEP(call);
     if (WORD(call) == MG_KIND_DO) {
-#ifdef WITHOUT_DERIVED_KEYS
-        bool is_known = now.done_keys[step] >> ATTEMPT(call) & 1;
-#else
-        bool is_known = now.done_keys[step] != 0;
-#endif
-        if (!is_known) {
-            now.done_keys[step] |= 1 << ATTEMPT(call);
+        if (!(now.done_keys[step] & key_bit(call))) {
+            now.done_keys[step] |= key_bit(call);
             if (now.effects[step]++ > 0) {
                 now.broken |= BROKEN_ONCE;
             }
@@ -138,9 +150,6 @@ static void serve(int call)
         now.is_undone[step] = 1;
         now.effects[step] = 0;
     }
-#ifndef WITHOUT_DERIVED_KEYS
-    now.done_keys[step] = now.done_keys[step] != 0;
-#endif
 }
 
 /* A service that replays answers a key on which it has acted as it did first. */
@@ -185,7 +194,7 @@ static bool is_idle(int call)
     (void)call;
     return false;
 #else
-    return WORD(call) == MG_KIND_DO ? now.done_keys[STEP(call)] != 0
+    return WORD(call) == MG_KIND_DO ? (now.done_keys[STEP(call)] & key_bit(call)) != 0
                                     : now.is_undone[STEP(call)] && now.effects[STEP(call)] == 0;
 #endif
 }
@@ -195,7 +204,8 @@ static bool is_idle(int call)
 static bool is_moot(int m)
 {
     int step = STEP(m);
-    bool is_awaited = is_running(&now.row, step) && now.row.attempt[step] == ATTEMPT(m);
+    bool is_awaited =
+        (is_running(&now.row, step) || needs_person(step)) && now.row.attempt[step] == ATTEMPT(m);
     bool is_do = WORD(m) == MG_KIND_DO;
     return is_over(m) || (!is_do && is_late(m)) || (!is_awaited && (is_idle(m) || WORD(m) == MG_KIND_VERIFY));
 }
@@ -221,7 +231,7 @@ static void forget(void)
     for (int i = 0; i < 2; i++) {
         while (now.quiet[i] < now.row.attempt[i]) {
             int attempt = now.quiet[i] + 1;
-            bool is_awaited = now.row.quiet_of[i] == attempt && is_open();
+            bool is_awaited = now.row.quiet_of[i] == attempt && (is_open() || COMMANDS_LEFT > 0);
             if (is_awaited || is_named(i, attempt)) {
                 break;
             }
@@ -232,11 +242,10 @@ static void forget(void)
             now.row.cause[i] = 0;
         }
     }
-    if (now.turned_by != 0 && !may_return(now.turned_by)) {
-        now.turned_by = 0;
-    }
-    if (now.ended_by != 0 && !may_return(now.ended_by)) {
-        now.ended_by = 0;
+    for (int i = 0; i < STATUSES; i++) {
+        if (now.told_by[i] != 0 && !may_return(now.told_by[i])) {
+            now.told_by[i] = 0;
+        }
     }
 }
 
@@ -265,6 +274,11 @@ static void guard_check(void)
     now.broken |= JUDGED > 1 || is_refused ? BROKEN_GUARD : 0;
 }
 
+static bool has_failed(void)
+{
+    return now.row.state[0] == MG_STEP_FAILED || now.row.state[1] == MG_STEP_FAILED;
+}
+
 static void check(void)
 {
     forget();
@@ -289,7 +303,8 @@ static void check(void)
 #endif
     }
 #ifndef MAY_LOSE_TAIL
-    bool has_reason = row->state[0] == MG_STEP_UNDO_FAILED || row->state[1] == MG_STEP_UNDO_FAILED;
+    bool has_reason = row->state[0] == MG_STEP_UNDO_FAILED || row->state[1] == MG_STEP_UNDO_FAILED ||
+                      (ON_FAILURE && row->goal == MG_GOAL_PROCESSED && has_failed());
     if (row->order == MG_ORDER_ERROR && !has_reason) {
         now.broken |= BROKEN_ERROR;
     }
@@ -302,9 +317,10 @@ static void check(void)
     }
 }
 
+/* In a terminal state, or in an alert about a step in doubt. */
 static bool is_ended(void)
 {
-    return now.row.is_stored && mg_order_state_is_terminal((enum mg_order_state)now.row.order);
+    return now.row.is_stored && (!is_open() || needs_person(0) || needs_person(1));
 }
 
 #endif

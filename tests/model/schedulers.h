@@ -5,17 +5,8 @@
 #ifndef MODEL_SCHEDULERS_H
 #define MODEL_SCHEDULERS_H
 
+#include "commands.h"
 #include "core.h"
-
-static bool is_running(const struct Row *row, int step)
-{
-    return row->state[step] == MG_STEP_RUNNING || row->state[step] == MG_STEP_UNDO_RUNNING;
-}
-
-static bool is_open(void)
-{
-    return now.row.is_stored && !mg_order_state_is_terminal((enum mg_order_state)now.row.order);
-}
 
 /* The identity of a cause: all replies to one attempt are one cause, whichever word they carry. */
 static int identity(int m)
@@ -138,6 +129,18 @@ static struct Row *row_of(int me)
 #endif
 }
 
+/* Of TOLD_… */
+static int status_of(const struct mg_effect *effect)
+{
+    int status = effect->status == MG_STATUS_COMPENSATING ? TOLD_TURNED : TOLD_END;
+    return effect->status == MG_STATUS_ACCEPTED ? TOLD_ACCEPTED : status << 2 * RESUMED;
+}
+
+static int status_index(int status)
+{
+    return __builtin_ctz((unsigned)status / TOLD_TURNED);
+}
+
 static void count_failures(const struct mg_cause *cause, bool is_gate_closed)
 {
     int step = cause->step;
@@ -183,6 +186,25 @@ static void row_tell(int me)
     }
 }
 
+/* Law 10, sticky maybe: of a step that may have happened, only a proof clears that. Its do goes out again
+ * only by its policy of retry, or by an operator's explicit repeat. */
+static void doubt_check(const struct mg_cause *cause, const struct Row *row)
+{
+    for (int i = 0; i < 2; i++) {
+        bool is_own = cause->kind == MG_CAUSE_REPLY && cause->step == i;
+        bool is_proof = is_own && (cause->outcome == MG_OUTCOME_ABSENT || row->state[i] == MG_STEP_UNDONE);
+        bool was_maybe = now.row.flags[i] & IS_MAYBE;
+        if (was_maybe && !(row->flags[i] & IS_MAYBE) && !is_proof) {
+            now.broken |= BROKEN_DOUBT;
+        }
+        bool is_do = row->state[i] == MG_STEP_RUNNING && row->kind[i] == MG_KIND_DO &&
+                     row->attempt[i] != now.row.attempt[i];
+        if (was_maybe && is_do && !may_repeat(i)) {
+            now.broken |= BROKEN_DOUBT;
+        }
+    }
+}
+
 /* Writes the last decision, and records its effects. */
 static void row_write(int me, const struct mg_cause *cause, int cause_id, bool is_gate_closed)
 {
@@ -193,18 +215,16 @@ static void row_write(int me, const struct mg_cause *cause, int cause_id, bool i
     count_failures(cause, is_gate_closed);
     JUDGE(facts);
     order_write(cause, &row);
+    command_count(cause);
+    doubt_check(cause, &row);
     for (int i = 0; i < decision.effect_count; i++) {
         const struct mg_effect *effect = &decision.effects[i];
         if (effect->kind == MG_EFFECT_REQUEST) {
             row.cause[effect->step] = (short)cause_id;
         } else if (effect->kind == MG_EFFECT_STATUS) {
-            int status = effect->status == MG_STATUS_ACCEPTED       ? TOLD_ACCEPTED
-                         : effect->status == MG_STATUS_COMPENSATING ? TOLD_TURNED
-                                                                    : TOLD_END;
-            if (status == TOLD_TURNED) {
-                now.turned_by = (short)cause_id;
-            } else if (status == TOLD_END) {
-                now.ended_by = (short)cause_id;
+            int status = status_of(effect);
+            if (status != TOLD_ACCEPTED) {
+                now.told_by[status_index(status)] = (short)cause_id;
             }
 #ifndef WITHOUT_OWING
             now.owed |= TYPE(cause_id) == UNPUBLISHABLE ? status : 0; /* this cause is not delivered again */
@@ -248,8 +268,11 @@ static int requests_again(int me)
 
 static int statuses_of(int cause)
 {
-    return (TYPE(cause) == SUBMISSION && now.row.is_stored ? TOLD_ACCEPTED : 0) |
-           (now.turned_by == cause ? TOLD_TURNED : 0) | (now.ended_by == cause ? TOLD_END : 0);
+    int statuses = TYPE(cause) == SUBMISSION && now.row.is_stored ? TOLD_ACCEPTED : 0;
+    for (int i = 0; i < STATUSES; i++) {
+        statuses |= now.told_by[i] == cause ? TOLD_TURNED << i : 0;
+    }
+    return statuses;
 }
 
 static struct mg_cause republished(int step)
