@@ -32,6 +32,9 @@
 #ifndef ON_FAILURE
 #define ON_FAILURE 0 /* enum mg_on_failure, of a failed step: compensate, error */
 #endif
+#ifndef PIVOT
+#define PIVOT 0 /* the second step is a pivot, without an undo */
+#endif
 #ifndef COMMANDS
 #define COMMANDS 0 /* resumes that an operator may send, each while the order needs a person; at most 1 */
 #endif
@@ -76,7 +79,13 @@
 #define BROKEN_GUARD       1024 /* a step ran, or was skipped, against its condition; or that was judged twice */
 #define BROKEN_DOUBT       2048 /* a step in doubt is done again without leave, or loses its doubt */
 #define BROKEN_COMMAND     4096 /* one command of an operator changed the order twice */
+#define BROKEN_PIVOT       8192 /* a step is undone although the pivot is in effect */
 #define BROKEN_BOUND       512  /* not of Makegood: a queue of the model is too short */
+
+/* The complete-by of the order. */
+#define ORDER_IN_TIME   0
+#define ORDER_LATE      1
+#define ORDER_UNBOUNDED 2 /* it has none any more: its pivot is done */
 
 /* Results of the condition: enum mg_fact. */
 #define FACT_GO     0

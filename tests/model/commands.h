@@ -58,7 +58,7 @@ static void repeat_use(const struct mg_cause *cause)
     }
 }
 
-/* A command has changed the order. The order has its whole time again, if it goes forward from an error. */
+/* A command has changed the order. */
 static void command_count(const struct mg_cause *cause)
 {
     repeat_use(cause);
@@ -70,9 +70,6 @@ static void command_count(const struct mg_cause *cause)
     }
     if (cause->is_repeat) {
         now.repeats |= 1 << cause->step;
-    }
-    if (order.complete_by_ms > NOW_MS) {
-        now.is_order_late = 0;
     }
 }
 

@@ -100,6 +100,23 @@ static bool has_need(int step)
 #endif
 }
 
+/* By the definition. */
+static bool is_pivot(int step)
+{
+    return PIVOT && step == 1;
+}
+
+/* As the core sees it. */
+static bool has_pivot(int step)
+{
+#ifdef WITHOUT_PIVOT
+    (void)step;
+    return false;
+#else
+    return is_pivot(step);
+#endif
+}
+
 static void plan_init(void)
 {
     is_telling = getenv("MODEL_TELL") != NULL;
@@ -118,7 +135,8 @@ static void plan_init(void)
                                               .undo_retry = retry,
                                               .on_unknown = ON_UNKNOWN,
                                               .has_verify = ON_UNKNOWN == MG_ON_UNKNOWN_VERIFY,
-                                              .has_undo = true,
+                                              .has_undo = !is_pivot(i),
+                                              .is_pivot = has_pivot(i),
                                               .learn = (enum mg_learn)LEARN,
                                               .needs_result = LEARN != 0,
                                               .is_absent_final = true};
@@ -179,7 +197,9 @@ static void order_read(const struct Row *row, int passed_step, bool is_soon_over
     order.version = row->is_stored;
     order.state = (enum mg_order_state)row->order;
     order.goal = (enum mg_goal)row->goal;
-    order.complete_by_ms = now.is_order_late ? NOW_MS - 1 : MAY_EXPIRE ? NOW_MS + LONG_MS : 0;
+    order.complete_by_ms = !MAY_EXPIRE || now.order_time == ORDER_UNBOUNDED ? 0
+                           : now.order_time == ORDER_LATE                   ? NOW_MS - 1
+                                                                            : NOW_MS + LONG_MS;
     for (int i = 0; i < 2; i++) {
         struct mg_step *step = &order.steps[i];
         step->state = (enum mg_step_state)row->state[i];
@@ -230,6 +250,11 @@ static void order_write(const struct mg_cause *cause, struct Row *row)
     uint64_t known = known_results(cause, row);
     row->is_stored = 1;
     BASIS_SET(0);
+    if (MAY_EXPIRE) { /* new time by a command; none behind a done pivot */
+        now.order_time = order.complete_by_ms == 0        ? ORDER_UNBOUNDED
+                         : order.complete_by_ms <= NOW_MS ? ORDER_LATE
+                                                          : ORDER_IN_TIME;
+    }
     row->order = (unsigned char)order.state;
     row->goal = (unsigned char)order.goal;
     for (int i = 0; i < 2; i++) {
@@ -377,6 +402,9 @@ static enum mg_verdict decide(const struct Row *row, const struct mg_cause *caus
     context.gate[0] = context.gate[1] = is_gate_closed ? MG_REASON_BREAKER_OPEN : MG_REASON_NONE;
     order_read(row, cause->kind == MG_CAUSE_DUE ? cause->step : -1, is_soon_over);
     resume_unguard(cause);
+#ifdef WITHOUT_PIVOT_POLICY
+    plan.steps[1].on_unknown = order.goal == MG_GOAL_PROCESSED ? ON_UNKNOWN : MG_ON_UNKNOWN_OPERATOR;
+#endif
     mg_order_decide(&plan, &context, cause, &order, &decision);
     if (decision.verdict == MG_GO) {
         facts_decide(&context);

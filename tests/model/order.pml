@@ -54,7 +54,7 @@ byte statuses[2];
 /* The clock: for each step the last attempt past its complete-by, and the last past its quiesce. */
 byte late[2];
 byte quiet[2];
-bit is_order_late;
+byte order_time; /* ORDER_… */
 
 #if GUARDS
 byte fact;   /* the result of the condition: by the payload, so always the same */
@@ -343,8 +343,8 @@ end_idle:
     :: atomic { c_expr { (may_be_late(1)) } -> c_code { be_late(1); forget(); }; goto end_idle }
     :: atomic { c_expr { (may_be_quiet(0)) } -> c_code { be_quiet(0); forget(); }; goto end_idle }
     :: atomic { c_expr { (may_be_quiet(1)) } -> c_code { be_quiet(1); forget(); }; goto end_idle }
-    :: atomic { MAY_EXPIRE && !is_order_late && c_expr { (is_open()) } ->
-        is_order_late = 1;
+    :: atomic { MAY_EXPIRE && order_time == ORDER_IN_TIME && c_expr { (is_open()) } ->
+        order_time = ORDER_LATE;
         c_code { tell("the complete-by of the order has passed", 0); };
         goto end_idle }
 #ifdef MAY_LOSE_TAIL

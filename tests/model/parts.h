@@ -66,7 +66,7 @@ static bool may_come_again(int m, int word)
 /* No new step begins any more, and the message that the order has expired is on its way. */
 static bool is_expiring(void)
 {
-    return now.is_order_late && now.row.goal == MG_GOAL_PROCESSED;
+    return now.order_time == ORDER_LATE && now.row.goal == MG_GOAL_PROCESSED;
 }
 
 /* The due ask of a sweep for a step or, with ASK_…, for the order; 0: none is due, or it is already sent. */
@@ -76,7 +76,8 @@ static int ask_of(int step)
     int m = 0;
     if (step == ASK_ORDER) {
         bool is_forward = row->goal == MG_GOAL_PROCESSED && is_open();
-        m = is_forward && now.is_order_late ? message(EXPIRED, 0, 0, 0) : 0;
+        bool is_due = is_forward && now.order_time == ORDER_LATE;
+        m = is_due ? message(EXPIRED, 0, RESUMED, 0) : 0; /* each complete-by has its own */
     } else if (step >= ASK_RESUME) {
         m = command_of(step);
     } else if (step == ASK_OWED) {
@@ -279,10 +280,33 @@ static bool has_failed(void)
     return now.row.state[0] == MG_STEP_FAILED || now.row.state[1] == MG_STEP_FAILED;
 }
 
+/* A failed step does not turn the order back: by its definition, or because the pivot is done. */
+static bool is_error_by_failure(const struct Row *row)
+{
+    bool is_pivot_done = PIVOT && row->state[1] == MG_STEP_DONE;
+    return row->goal == MG_GOAL_PROCESSED && (ON_FAILURE || is_pivot_done);
+}
+
+/* The pivot may have happened, and its policy has brought that to no end. */
+static bool is_pivot_spent(const struct Row *row)
+{
+    bool is_over = row->state[1] == MG_STEP_FAILED || ON_UNKNOWN == MG_ON_UNKNOWN_OPERATOR;
+    return PIVOT && is_over && !is_running(row, 1) && (row->flags[1] & IS_MAYBE);
+}
+
+/* Nothing is undone beside a pivot in effect. */
+static void pivot_check(const struct Row *row)
+{
+    if (PIVOT && now.effects[1] != 0 && row->state[0] >= MG_STEP_UNDO_PENDING) {
+        now.broken |= BROKEN_PIVOT;
+    }
+}
+
 static void check(void)
 {
     forget();
     guard_check();
+    pivot_check(&now.row);
     const struct Row *row = &now.row;
     for (int i = 0; i < 2; i++) {
         bool is_done = row->state[i] == MG_STEP_DONE;
@@ -304,7 +328,7 @@ static void check(void)
     }
 #ifndef MAY_LOSE_TAIL
     bool has_reason = row->state[0] == MG_STEP_UNDO_FAILED || row->state[1] == MG_STEP_UNDO_FAILED ||
-                      (ON_FAILURE && row->goal == MG_GOAL_PROCESSED && has_failed());
+                      (has_failed() && is_error_by_failure(row)) || is_pivot_spent(row);
     if (row->order == MG_ORDER_ERROR && !has_reason) {
         now.broken |= BROKEN_ERROR;
     }

@@ -307,7 +307,8 @@ static int look(int me)
     now.seen[me] = now.row;
 #endif
     now.is_fresh[me] = 1;
-    if (decide(&now.row, &cause, false, true) == MG_GO) {
+    bool is_known = COMMANDS && statuses_of(identity(m)) != 0; /* a command may allow it anew */
+    if (!is_known && decide(&now.row, &cause, false, true) == MG_GO) {
         return LOOK_WRITE;
     }
 #ifndef WITHOUT_RECREATION
