@@ -235,6 +235,22 @@ static enum mg_class refuse_on_command_line(const struct mg_option *option, stru
         len, option->name, len, option->name, env_name);
 }
 
+/* Argument or word of the command line. Other texts than UTF-8 would be refused further away: by the
+ * database, without the name of the argument. */
+static enum mg_class refuse_other_encodings(const char *given, struct mg_err *err)
+{
+    char quoted[MG_CONFIG_NAME_MAX];
+    size_t left = strlen(given), len = 1;
+    for (const char *at = given; left > 0 && len > 0; at += len, left -= len) {
+        len = mg_utf8_len(at, left);
+    }
+    if (len > 0) {
+        return MG_OK;
+    }
+    mg_config_quote(given, quoted, sizeof(quoted));
+    return mg_err_set(err, MG_BAD_INPUT, "\"%s\" is no UTF-8; set the terminal to UTF-8", quoted);
+}
+
 /* Stores a value. It replaces a value of the same or lower precedence; a list appends values of the same
  * source. A value of lower precedence is parsed but not used. */
 static enum mg_class take(struct mg_config *config, const struct found *found, const char *given,
@@ -255,6 +271,9 @@ static enum mg_class take(struct mg_config *config, const struct found *found, c
     if (found->tier == MG_TIER_FLAG && option->is_secret && !found->is_file_name &&
         mg_url_has_password(given)) {
         return refuse_on_command_line(option, err);
+    }
+    if (found->tier == MG_TIER_FLAG && refuse_other_encodings(given, err) != MG_OK) {
+        return mg_err_prefix(err, "%s", found->origin);
     }
     if (found->tier < value->tier) {
         value = &unused;
@@ -424,7 +443,7 @@ static enum mg_class take_word(const char *word, struct mg_list *words, struct m
         return mg_err_set(err, MG_BAD_INPUT, "more than %d words, from \"%s\" on", MG_LIST_MAX, quoted);
     }
     words->items[words->count++] = word;
-    return MG_OK;
+    return refuse_other_encodings(word, err);
 }
 
 static enum mg_class read_arguments(struct mg_config *config, int argc, char **argv, struct mg_list *words,

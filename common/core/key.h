@@ -22,6 +22,12 @@
 void mg_key_write(const char *order_id, const char *step, enum mg_kind kind, uint32_t generation,
                   char ret_key[MG_KEY_SIZE]);
 
+/* The generation of a step's key, of its do or of its undo. Both only rise. */
+static inline uint32_t mg_key_generation(const struct mg_step *step, enum mg_kind kind)
+{
+    return step->generation + (kind == MG_KIND_UNDO ? step->undo_generation : 0);
+}
+
 /* Writes "<order>.<step>.<attempt>.<kind>": the correlation id of a request and its reply. */
 void mg_correlation_write(const char *order_id, const char *step, uint32_t attempt, enum mg_kind kind,
                           char ret_correlation[MG_KEY_SIZE]);

@@ -82,7 +82,9 @@ struct mg_step {
     enum mg_reason reason;   /* of the present state */
     bool is_maybe;           /* law 10, sticky maybe: only a proof or a finished undo clears it */
     bool is_undo_dispatched; /* since the last rise of the generation */
-    bool is_refused;         /* the last do provably did not execute: a resume may use a new key */
+    /* The last do provably did not execute: a resume may use a new key. Behind a dispatched undo: the same of
+     * each undo under its present key. */
+    bool is_refused;
     /* The service works on it (202), until finish_by_ms. On the way back, without finish_by_ms: the service
      * has answered it as done; see mg_step_was_answered. Behind a dispatched undo: it works on the undo, or,
      * without finish_by_ms, may have done it; see mg_step_asks_undone. */
@@ -91,6 +93,7 @@ struct mg_step {
     uint32_t failure_count;      /* counted failures in this direction since the last cool-down */
     uint32_t cool_down_count;    /* cool-downs taken in this direction */
     uint32_t generation;         /* of the idempotency key */
+    uint32_t undo_generation;    /* is added to it for the key of the undo */
     uint64_t poll_failure_count; /* failed polls of accepted work since the last answered one */
     int64_t complete_by_ms;      /* of the running attempt */
     int64_t due_at_ms;           /* when the supervisor sends due; 0: the step waits only for a message */
@@ -132,11 +135,11 @@ struct mg_cause {
     bool is_work_refused;
     int64_t retry_after_ms;  /* reply: the service's Retry-After; -1: none */
     bool is_request_changed; /* resume: the payload was repaired */
-    bool is_repeat;          /* resume of `step`: its do goes out once more, although it may have happened */
-    bool is_output_waived;   /* resume: the order ends without the output that cannot be built */
-    bool has_result;         /* settle: the operator gives the step's result, too */
-    bool is_result_missing;  /* settle: no answer has carried the result, or the part that the undo needs */
-    enum mg_fact fact;       /* facts */
+    bool is_repeat;        /* resume of `step`: its do, or its failed undo, goes out once more by this word */
+    bool is_output_waived; /* resume: the order ends without the output that cannot be built */
+    bool has_result;       /* settle: the operator gives the step's result, too */
+    bool is_result_missing; /* settle: no answer has carried the result, or the part that the undo needs */
+    enum mg_fact fact;      /* facts */
 };
 
 /* The environment of a decision, as known to the scheduler. */

@@ -8,6 +8,7 @@
 #include "core/order.h"
 #include "core/plan.h"
 #include "core/quiet.h"
+#include "core/undo.h"
 
 static int64_t new_complete_by_ms(const struct mg_decider *decider)
 {
@@ -20,6 +21,19 @@ static void step_forget_failures(struct mg_step *step)
     step->failure_count = 0;
     step->poll_failure_count = 0;
     step->cool_down_count = 0;
+}
+
+/* Law 8, derived identities: the same of an undo. The operator's word to repeat it stands for the proof. */
+static void undo_renew_key(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    if (step->is_undo_dispatched && (step->is_refused || mg_doubt_is_repeated(decider, index))) {
+        step->undo_generation++;
+        step->is_refused = true;
+        if (mg_step_asks_undone(step)) {
+            mg_undo_end_doubt(decider, index);
+        }
+    }
 }
 
 /* Begins anew a step that waits, is in doubt or has failed, forward or back. Law 8, derived identities: a
@@ -38,10 +52,13 @@ static void step_revive(struct mg_decider *decider, int index)
     bool is_polled_on =
         from == MG_STEP_UNDO_WAITING /* its undo, too */ ||
         (step->is_maybe && step->state == MG_STEP_PENDING && !mg_doubt_is_repeated(decider, index));
-    bool is_time_of_do = step->is_undo_dispatched && !step->is_accepted; /* plan.c */
+    bool is_time_of_do = mg_step_is_to_undo(step) && !mg_step_asks_undone(step); /* plan.c */
     step->is_accepted = step->is_accepted && (is_polled_on || was_undoing);
     step->finish_by_ms = is_time_of_do || (step->is_accepted && is_polled_on) ? step->finish_by_ms : 0;
     if (step->state == MG_STEP_UNDO_PENDING) {
+        if (was_undoing) {
+            undo_renew_key(decider, index);
+        }
         step->due_at_ms = mg_quiet_due_at(decider, index);
         return;
     }
@@ -90,19 +107,24 @@ static bool has_blocking_step(const struct mg_decider *decider)
     return false;
 }
 
-/* The operator's word to send a do once more stands for one step in doubt, when nothing of it can act any
- * more (law 11, quiesce). MG_GO: it may be sent. */
+/* The operator's word to send a do, or an undo that failed, once more stands for one step in doubt, when
+ * nothing of it can act any more (law 11, quiesce). MG_GO: it may be sent. */
 static enum mg_verdict repeat_check(struct mg_decider *decider)
 {
     int index = decider->cause->step;
     const struct mg_step *step = &decider->order.steps[index];
-    if (decider->order.goal != MG_GOAL_PROCESSED) {
-        return mg_decider_end(decider, MG_REFUSED, "the order is turned back; there is nothing to repeat");
+    bool is_forward = decider->order.goal == MG_GOAL_PROCESSED;
+    bool is_failed_undo = step->state == MG_STEP_UNDO_FAILED && step->is_undo_dispatched;
+    if (!is_forward && !is_failed_undo) {
+        return mg_decider_end(
+            decider, MG_REFUSED,
+            "the order is turned back, and the step's undo has not failed; there is nothing "
+            "to repeat");
     }
-    if (decider->plan->steps[index].is_at_most_once) {
+    if (is_forward && decider->plan->steps[index].is_at_most_once) {
         return mg_decider_end(decider, MG_REFUSED, "the step is sent at most once; settle it");
     }
-    if (!step->is_maybe || !(is_to_revive(step) || mg_step_is_polled(step))) {
+    if (is_forward && (!step->is_maybe || !(is_to_revive(step) || mg_step_is_polled(step)))) {
         return mg_decider_end(decider, MG_REFUSED, "the step does not wait in doubt; resume the order");
     }
     if (!mg_quiet_is_reached(decider, index)) {
@@ -224,6 +246,7 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
                                             !(mg_step_is_backward(&old) && old.is_undo_dispatched),
                              .attempt = old.attempt,
                              .generation = old.generation + (is_refused ? 1 : 0),
+                             .undo_generation = old.undo_generation,
                              .quiet_at_ms = old.quiet_at_ms};
     }
     return MG_GO;

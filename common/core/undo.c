@@ -71,11 +71,19 @@ static enum mg_verdict failed(struct mg_decider *decider, int index, enum mg_rea
 
 /* ---- the undo and its verify ---- */
 
-/* The undo may have happened: its verify goes out next, if there is one, else the undo again. */
+static enum mg_verdict undo_done(struct mg_decider *decider, int index)
+{
+    decider->order.steps[index].is_refused = false;
+    return complete(decider, index);
+}
+
+/* The undo may have happened: its verify goes out next, if there is one, else the undo again under its key.
+ */
 static void note_doubt(struct mg_decider *decider, int index, bool may_have_acted)
 {
     struct mg_step *step = &decider->order.steps[index];
     bool is_undo = step->kind == MG_KIND_UNDO && may_have_acted;
+    step->is_refused = step->is_refused && !is_undo;
     if (is_undo && decider->plan->steps[index].has_undo_verify && !step->is_accepted) {
         step->is_accepted = true;
         step->finish_by_ms = 0;
@@ -111,10 +119,11 @@ static enum mg_verdict undo_accepted(struct mg_decider *decider, int index)
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     if (plan->undo_finish_within_ms == 0) {
-        return complete(decider, index);
+        return undo_done(decider, index);
     }
     mg_policy_attempt_stays_open(decider, index);
     step->is_accepted = true;
+    step->is_refused = false;
     step->finish_by_ms = decider->context->now_ms + plan->undo_finish_within_ms;
     return mg_poll_answered(decider, index);
 }
@@ -126,7 +135,7 @@ static enum mg_verdict undo_absent(struct mg_decider *decider, int index)
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     const struct mg_step *step = &decider->order.steps[index];
     if (step->finish_by_ms == 0 || mg_poll_is_over(decider, index)) {
-        return complete(decider, index);
+        return undo_done(decider, index);
     }
     int64_t begun_ms = step->finish_by_ms - plan->finish_within_ms; /* a clock set forward passes the end */
     int64_t since_ms = mg_earlier(decider->context->now_ms - begun_ms, plan->finish_within_ms);
@@ -139,7 +148,7 @@ static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
 {
     switch (decider->cause->outcome) {
     case MG_OUTCOME_DONE:
-        return complete(decider, index);
+        return undo_done(decider, index);
     case MG_OUTCOME_ABSENT:
         return undo_absent(decider, index);
     case MG_OUTCOME_ACCEPTED:
@@ -163,8 +172,15 @@ static enum mg_verdict ask_failed(struct mg_decider *decider, int index, enum mg
                                                         : retry(decider, index, reason);
 }
 
-/* No undo has happened. It goes out again under its key. The doubt has taken the place of the end of the do's
- * work, which is set anew. */
+void mg_undo_end_doubt(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    int64_t within_ms = decider->plan->steps[index].finish_within_ms;
+    step->is_accepted = false;
+    step->finish_by_ms = step->is_maybe && within_ms > 0 ? decider->context->now_ms + within_ms : 0;
+}
+
+/* No undo has happened. It goes out again under its key. */
 static enum mg_verdict ask_absent(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
@@ -172,9 +188,7 @@ static enum mg_verdict ask_absent(struct mg_decider *decider, int index)
         return mg_poll_answered(decider, index); /* law 11, quiesce: it may still begin */
     }
     enum mg_verdict verdict = retry(decider, index, MG_REASON_VERIFIED_ABSENT);
-    int64_t within_ms = decider->plan->steps[index].finish_within_ms;
-    step->is_accepted = false;
-    step->finish_by_ms = step->is_maybe && within_ms > 0 ? decider->context->now_ms + within_ms : 0;
+    mg_undo_end_doubt(decider, index);
     return verdict;
 }
 
@@ -189,11 +203,19 @@ static enum mg_verdict ask_accepted(struct mg_decider *decider, int index)
     return mg_poll_answered(decider, index);
 }
 
+/* The undo has failed, whichever attempt it was. */
+static enum mg_verdict ask_refused(struct mg_decider *decider, int index)
+{
+    mg_undo_end_doubt(decider, index);
+    decider->order.steps[index].is_refused = true;
+    return undo_refused(decider, index, false);
+}
+
 static enum mg_verdict ask_replied(struct mg_decider *decider, int index)
 {
     switch (decider->cause->outcome) {
     case MG_OUTCOME_DONE:
-        return complete(decider, index);
+        return undo_done(decider, index);
     case MG_OUTCOME_ABSENT:
         return ask_absent(decider, index);
     case MG_OUTCOME_ACCEPTED:
@@ -203,7 +225,7 @@ static enum mg_verdict ask_replied(struct mg_decider *decider, int index)
         return decider->cause->is_service_down ? park(decider, index, mg_policy_down_reason(decider))
                                                : ask_failed(decider, index, MG_REASON_REPLY_TRANSIENT);
     case MG_OUTCOME_PERMANENT:
-        return decider->cause->is_work_refused ? undo_refused(decider, index, false)
+        return decider->cause->is_work_refused ? ask_refused(decider, index)
                                                : ask_failed(decider, index, MG_REASON_REPLY_PERMANENT);
     case MG_OUTCOME_COUNT:
         break;

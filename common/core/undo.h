@@ -4,6 +4,9 @@
 
 #include "core/decider.h"
 
+/* The undo of the present key is in doubt no more, and has not happened. The doubt had taken the place of the
+ * end of the do's work, which is set anew. */
+void mg_undo_end_doubt(struct mg_decider *decider, int index);
 /* A reply to the running attempt of a step that is being undone. */
 enum mg_verdict mg_undo_replied(struct mg_decider *decider, int index);
 /* Its complete-by has passed without a reply. */

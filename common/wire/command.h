@@ -27,7 +27,7 @@ struct mg_command {
     struct mg_slice result;     /* settle as done: the step's result, borrowed from the body; absent: none */
     char by[MG_COMMAND_BY_MAX + 1];
     char reason[MG_COMMAND_REASON_MAX + 1];
-    bool is_repeat;         /* resume: the do of `step` goes out once more, although it may have happened */
+    bool is_repeat;         /* resume: the do of `step`, or its failed undo, goes out once more */
     bool is_without_output; /* resume: the order ends without the output that cannot be built */
     int set_count;          /* resume: repairs of the payload */
     struct {

@@ -64,6 +64,25 @@ static bool is_gateway_status(int status)
     return status == 502 || status == 504 || status >= 520;
 }
 
+static bool is_json(const struct mg_service *service, const struct mg_http_answer *answer)
+{
+    const struct mg_json_limits limits = mg_answer_limits(service);
+    struct mg_err err;
+    return answer->body.len > 0 && mg_json_check(answer->body, &limits, &err) == MG_OK;
+}
+
+/* Whether a proxy may have answered, while the service is still at work on the call. Proxies give up with 500
+ * and 503, too: only JSON, or a rule of the service file for the status, makes such a failure the service's
+ * own. A rule with the outcome unknown is for a proxy that answers with JSON. */
+static bool may_be_given_up(const struct mg_service *service, enum mg_kind kind,
+                            const struct mg_http_answer *answer, enum mg_outcome outcome, bool is_page)
+{
+    bool has_rule = mg_service_has_rule(service, kind, answer->status);
+    bool is_bare_failure = answer->status >= 500 && !has_rule && !is_json(service, answer);
+    return is_gateway_status(answer->status) || is_page || is_bare_failure ||
+           (has_rule && outcome == MG_OUTCOME_UNKNOWN);
+}
+
 static void classify_refusal(const struct mg_service *service, const struct mg_http_answer *answer,
                              struct mg_verdict_of_try *verdict)
 {
@@ -81,13 +100,11 @@ static void classify_refusal(const struct mg_service *service, const struct mg_h
 static bool is_own(const struct mg_service *service, enum mg_kind kind, const struct mg_http_answer *answer,
                    const struct mg_reading *reading)
 {
-    const struct mg_json_limits limits = mg_answer_limits(service);
-    struct mg_err err;
     if (mg_service_has_rule(service, kind, answer->status) || kind == MG_KIND_DO) {
         return true;
     }
     bool is_empty = answer->body.len == 0 && reading->fault[0] == '\0';
-    return is_empty || mg_json_check(answer->body, &limits, &err) == MG_OK;
+    return is_empty || is_json(service, answer);
 }
 
 static void classify_whole_answer(const struct mg_service *service, enum mg_kind kind, bool is_pollable,
@@ -123,7 +140,8 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
     }
     mg_verdict_make(outcome, executed, health_of_status(answer->status), "", "", verdict);
     verdict->retry_after_ms = answer->retry_after_ms;
-    bool is_given_up = executed == MG_EXECUTED_MAYBE && is_gateway_status(answer->status);
+    bool is_given_up =
+        executed == MG_EXECUTED_MAYBE && may_be_given_up(service, kind, answer, outcome, is_page);
     bool is_unpolled = answer->status == 202 && outcome == MG_OUTCOME_DONE;
     verdict->may_still_act = is_given_up || is_unpolled;
     if (!mg_outcome_has_result(outcome)) {

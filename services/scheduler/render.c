@@ -153,8 +153,9 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
     bool asks_undone = mg_step_asks_undone(state);
     bool is_of_undo = state->kind == MG_KIND_UNDO || asks_undone;
     request.is_pollable = mg_workflow_is_polled(workflow, step, state->kind, asks_undone);
+    enum mg_kind of_key = is_of_undo ? MG_KIND_UNDO : MG_KIND_DO;
     mg_key_write(record->order_id, request.step, MG_KIND_DO, state->generation, request.do_key);
-    mg_key_write(record->order_id, request.step, is_of_undo ? MG_KIND_UNDO : MG_KIND_DO, state->generation,
+    mg_key_write(record->order_id, request.step, of_key, mg_key_generation(state, of_key),
                  request.idempotency_key);
     if (record->traceparent.len < sizeof(request.traceparent) && record->traceparent.data != NULL) {
         memcpy(request.traceparent, record->traceparent.data, record->traceparent.len);

@@ -35,11 +35,11 @@ static enum mg_class request_render(const struct mg_fold *fold, int step, enum m
 {
     const struct mg_order_record *record = fold->record;
     const struct mg_workflow *workflow = fold->workflow->workflow;
-    uint32_t generation = record->order.steps[step].generation;
+    const struct mg_step *state = &record->order.steps[step];
     enum mg_kind of_key = kind == MG_KIND_UNDO ? MG_KIND_UNDO : MG_KIND_DO;
     char key[MG_KEY_SIZE], do_key[MG_KEY_SIZE];
-    mg_key_write(record->order_id, workflow->steps[step].name, of_key, generation, key);
-    mg_key_write(record->order_id, workflow->steps[step].name, MG_KIND_DO, generation, do_key);
+    mg_key_write(record->order_id, workflow->steps[step].name, of_key, mg_key_generation(state, of_key), key);
+    mg_key_write(record->order_id, workflow->steps[step].name, MG_KIND_DO, state->generation, do_key);
     struct mg_order_input input;
     mg_order_input_make_request(workflow, record, step, kind, &input);
     input.input.payload = basis->payload;

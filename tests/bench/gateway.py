@@ -1,6 +1,10 @@
 """Orders over HTTP, through one gateway beside everything else on this machine."""
 
+import contextlib
 import hashlib
+import http.client
+import json
+import threading
 import time
 
 import counters
@@ -9,6 +13,9 @@ import stage
 from local import processes
 
 CLIENT, TOKEN = "bench", "the token of the benchmark"
+LISTER, LISTER_TOKEN = "lister", "the token of another client"
+LISTED = 100_000       # orders of the other client, whose lists are read without a pause
+LISTERS = 4            # its connections
 CONNECTIONS = 64       # keep-alive connections of a closed client
 RATE = 50              # POSTs a second of an open one
 IDLE_CONNECTIONS = 5000
@@ -17,9 +24,10 @@ ENDED = "SELECT count(*) FROM order_process WHERE process_state = 'processed'"
 
 def start(made):
     """A gateway on the cluster, for one client without a rate of its own."""
-    made.tool("broker", "apply", "--service", stage.SERVICE, "--client", CLIENT)
+    made.tool("broker", "apply", "--service", stage.SERVICE, "--client", CLIENT, "--client", LISTER)
     tokens = made.scratch / "tokens"
-    tokens.write_text(f"submit,read,cancel {CLIENT} {hashlib.sha256(TOKEN.encode()).hexdigest()}\n", encoding="ascii")
+    tokens.write_text("".join(f"submit,read,cancel {client} {hashlib.sha256(token.encode()).hexdigest()}\n"
+                              for client, token in ((CLIENT, TOKEN), (LISTER, LISTER_TOKEN))), encoding="ascii")
     port = processes.free_port()
     argv = [made.bin / "makegood", "gateway", "--listen", f"127.0.0.1:{port}", "--tokens-file", tokens, "--client-rate", "1000000"]
     process = processes.Process("gateway", argv, made.scratch / "gateway.log", http_port=port, env=made.tool_env)
@@ -63,12 +71,70 @@ def paced(on, plan, made, port, idle=0):
             **{name: round(counters.percentile(samples, share), 2) for name, share in (("p50_ms", 0.5), ("p99_ms", 0.99), ("max_ms", 1.0))}}
 
 
+def list_all(port, stop, pages):
+    """Reads the other client's orders page by page, and from the newest again, without a pause."""
+    connection, path = http.client.HTTPConnection("127.0.0.1", port, timeout=60), "/v1/orders"
+    while not stop.is_set():
+        connection.request("GET", path, headers={"Authorization": f"Bearer {LISTER_TOKEN}"})
+        answer = connection.getresponse()
+        page = json.loads(answer.read())
+        if answer.status != 200 or not page["orders"]:
+            raise processes.Failure(f"a list of orders was answered with {answer.status}: {page}")
+        pages.append(len(page["orders"]))
+        path = f"/v1/orders?cursor={page['next']}" if page.get("next") else "/v1/orders"
+    connection.close()
+
+
+@contextlib.contextmanager
+def listing(port):
+    """Another client lists meanwhile, on each of its connections; yields the sizes of the pages that it has read."""
+    stop, pages, failures = threading.Event(), [], []
+
+    def run():
+        try:
+            list_all(port, stop, pages)
+        except (processes.Failure, OSError, ValueError, http.client.HTTPException) as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=run) for _ in range(LISTERS)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield pages
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    if failures:
+        raise processes.Failure(f"another client could not list its orders: {failures[0]}")
+
+
+def beside_lists(on, plan, made, port):
+    """POSTs of one client, by turns alone and beside another's lists; of each the run whose p99 is the median."""
+    parts.fill(on, made, LISTED, 0)
+    on.postgres.psql(f"UPDATE orders SET client = '{LISTER}' WHERE order_id IN (SELECT order_id FROM order_process"
+                     " WHERE locked_by = 'bench' AND reply_to IS NULL AND version = 4)", made.place)
+    on.postgres.psql("VACUUM ANALYZE", made.place)
+    quiet, listed, pages_per_s = [], [], []
+    for _ in range(max(3, plan.runs)):
+        quiet.append(paced(on, plan, made, port))
+        began = time.monotonic()
+        with listing(port) as pages:
+            listed.append(paced(on, plan, made, port))
+        pages_per_s.append(len(pages) / (time.monotonic() - began))
+    middle = len(quiet) // 2
+    of = [sorted(runs, key=lambda run: run["p99_ms"])[middle] for runs in (quiet, listed)]
+    return {"orders": LISTED, "pages_per_s": round(sorted(pages_per_s)[middle], 1), "quiet": of[0], "listed": of[1],
+            "above_ms": round(of[1]["p99_ms"] - of[0]["p99_ms"], 2)}
+
+
 def gateway(on, plan):
     made = on.cluster_at("gateway").start()
     door, port = start(made)
     runs = [closed(on, plan, made, door, port) for _ in range(plan.runs)]
     found = {**parts.median_run(runs), "runs": [run["orders_per_s"] for run in runs], "paced": paced(on, plan, made, port),
              "crowded": paced(on, plan, made, port, IDLE_CONNECTIONS), "crowded_memory_mb": round(counters.rss_mb(door.pid), 1)}
+    found["beside_lists"] = beside_lists(on, plan, made, port)
     door.terminate()
     on.leave(made)
     return found

@@ -270,6 +270,14 @@ def starts(plan, made):
 FILL = (stage.HERE / "fill.sql").read_text(encoding="utf-8")
 
 
+def fill(on, made, finished, still_open):
+    """Orders as if they had come through the system, of the benchmark's workflow."""
+    text = FILL
+    for name, value in (("finished", finished), ("open", still_open), ("workflow", "'bench'"), ("repeats", 31)):
+        text = text.replace(f":{name}", str(value))
+    on.postgres.psql(text, made.place)
+
+
 def growth(on, plan, empty_rate):
     """Throughput on full tables beside empty ones, in one run: the same orders, before and after filling."""
     made = on.cluster_at("growth").start()
@@ -277,10 +285,7 @@ def growth(on, plan, empty_rate):
     warm(on, made)
     empty = saturate(on, made, orders)
     began = time.monotonic()
-    fill = FILL
-    for name, value in (("finished", plan.finished), ("open", plan.open), ("workflow", "'bench'"), ("repeats", 31)):
-        fill = fill.replace(f":{name}", str(value))
-    on.postgres.psql(fill, made.place)
+    fill(on, made, plan.finished, plan.open)
     fill_s = time.monotonic() - began
     on.postgres.psql("VACUUM ANALYZE", made.place)
     on.postgres.psql("CHECKPOINT", "postgres")

@@ -118,6 +118,10 @@ def rows(found):
         add(f"  the same beside {crowded['idle']} idle connections", "under 20 ms",
             f"{crowded['p99_ms']:.1f} ms; {crowded['idle_closed']} of them closed; {door['crowded_memory_mb']:.0f} MB",
             crowded["p99_ms"] < 20)
+        beside = door["beside_lists"]
+        add(f"  the same while another client lists {beside['orders']} orders", "under 50 ms above alone",
+            f"p99 {beside['listed']['p99_ms']:.1f} ms, alone {beside['quiet']['p99_ms']:.1f}; {beside['pages_per_s']:.0f} pages/s",
+            beside["above_ms"] < 50)
     return table
 
 

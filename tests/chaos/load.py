@@ -45,7 +45,8 @@ KINDS = (
     Kind("carrier acts, answers late", 4, {"carrier": "slow:1500"}, ("processed",), False, ALL),
     Kind("payment acts late", 3, {"payment": "late:800"}, ("processed",), False, ALL),
     Kind("carrier acts, half an answer", 3, {"carrier": "truncate:1"}, ("processed",), False, ALL),
-    Kind("a proxy's page answers for payment", 2, {"payment": "page"}, ("compensated",), False, FREE),
+    # Processed, if a fault of the remote takes the place of the page: then the charge is answered when it is repeated.
+    Kind("a proxy's page answers for payment", 2, {"payment": "page"}, ("compensated", "processed"), False, FREE),
     Kind("a proxy's page answers the refund", 2, {"carrier": "decline", "payment": "undo-page:2"}, ("compensated",), False, FREE),
     # A charge with a lost answer is settled by hand: as done, or as absent, which turns the order back.
     Kind("payment forgets its keys", 2, {"payment": "forgetful"}, ("processed", "compensated"), False, ("watched",)),

@@ -57,11 +57,11 @@ class Refunds(StandIn):
         return answers[min(self.undone[cell], len(answers)) - 1]
 
 
-def start_agent(s, shop):
+def start_agent(s, shop, name="shop", **members):
     """Its breaker stays closed: most cells are failures."""
-    path = s.scratch / "service-shop.json"
-    path.write_text(json.dumps({"service": "shop", "url": shop.url, "tries": 1, "breaker": {"min_calls": 1000000}}), encoding="utf-8")
-    s.cluster.agents.append(s.cluster.make("agent", "agent-shop", "--service", path))
+    path = s.scratch / f"service-{name}.json"
+    path.write_text(json.dumps({"service": name, "url": shop.url, "tries": 1, "breaker": {"min_calls": 1000000}, **members}), encoding="utf-8")
+    s.cluster.agents.append(s.cluster.make("agent", f"agent-{name}", "--service", path))
     s.cluster.agents[-1].start().wait_ready()
 
 
@@ -188,3 +188,108 @@ def an_undo_is_polled_and_verified_as_a_do_is(s):
         wrong += polled_judged(s, shop, {cell: s.client.submit("refund", {"cell": cell})})
     assert not wrong and not shop.wrong, "\n".join([*wrong, str(shop.wrong)])
     print(f"{len(POLLED)} cells")
+
+
+class Replaying(StandIn):
+    """Answers each key always as it did first, a refusal and a failure too, and counts what stands."""
+
+    def __init__(self, refusal):
+        super().__init__()
+        self.refusal, self.has_funds, self.saved, self.refunds = refusal, False, {}, []
+
+    def answer(self, call, body):
+        key = call.headers["Idempotency-Key"]
+        self.saved.setdefault(key, self.act(call.path, key) if key not in self.saved else None)
+        return self.saved[key]
+
+    def act(self, path, key):
+        if path == "/charge":
+            return as_json(200, {"id": "ch_1"})
+        if path == "/ship":
+            return as_json(422, {})
+        if not self.has_funds:
+            return self.refusal
+        self.refunds.append(key)
+        return as_json(200, OK)
+
+
+@scenario(agents=0, services=("shop",))
+def a_refused_refund_goes_out_again_although_the_service_remembers_its_refusal(s):
+    """Would catch: a refund that a mended service refuses for ever, since it replays the first answer to the key."""
+    cells = {"status": (as_json(400, WORDS), {}, ()), "body": (as_json(200, FAILED), CONDITIONS, ()),
+             "doubt": (as_json(500, WORDS), {}, ("--step", "charge", "--repeat"))}
+    shop = Replaying(None)
+    start_agent(s, shop)
+    for name, (refusal, undo, words) in cells.items():
+        shop.refusal, shop.has_funds, shop.refunds = refusal, False, []
+        s.load_workflow(name, steps(**undo), on_failure="compensate")
+        order = s.client.submit(name, {"cell": name})
+        s.wait_state(order, "error")
+        assert "charge" in s.cluster.tool("order", "explain", order.order_id).stdout
+        shop.has_funds = True
+        if words:  # it may have happened: a resume alone keeps the key
+            s.cluster.tool("order", "resume", order.order_id, "--reason", "the account is full again")
+            s.wait_state(order, "error")
+            assert not shop.refunds, shop.refunds
+        s.cluster.tool("order", "resume", order.order_id, *words, "--reason", "the account is full again")
+        s.wait_state(order, "compensated")
+        assert shop.refunds == [f"{order.order_id}.charge.undo.1"], shop.refunds
+
+
+JSON_503 = json.dumps({"message": "Service Unavailable"}).encode()
+GIVEN_UP = {
+    "router": (503, "text/html", b"<!DOCTYPE html><html><title>Application error</title></html>", {}),
+    "server": (500, "text/html", b"<html>The request timed out.</html>", {}),
+    "mesh": (503, "text/plain", b"upstream connect error or disconnect/reset before headers", {}),
+    "empty": (500, "text/plain", b"", {}),
+    "firewall": (403, "text/html", b"<html><title>403 Forbidden</title></html>", {}),
+    "cloud": (599, "application/json", JSON_503, {}),
+    "own": (503, "application/json", JSON_503, {}),  # by a rule of the service file
+}
+
+
+class GivenUp(StandIn):
+    """A proxy answers each charge at once; the service, which does not de-duplicate, charges a second later."""
+
+    def __init__(self):
+        super().__init__()
+        self.book, self.charges = threading.Lock(), {}
+
+    def answer(self, call, body):
+        cell = json.loads(body)["cell"] if body else call.path.rsplit("/", 1)[1]
+        if call.path == "/charge":
+            threading.Timer(1.0, self.act, (cell,)).start()
+            return GIVEN_UP[cell.partition("-")[0]]
+        if call.path == "/ship":
+            return as_json(422, {})
+        with self.book:
+            count = self.charges.get(cell, 0)
+            if call.path == "/refund":
+                self.charges[cell] = 0
+        return as_json(200, {"id": "ch_1"}) if count else as_json(404, {})
+
+    def act(self, cell):
+        with self.book:
+            self.charges[cell] = self.charges.get(cell, 0) + 1
+
+
+@scenario(agents=0, services=("shop", "stall"))
+def no_undo_and_no_verify_overtakes_a_do_that_a_proxy_has_given_up(s):
+    """Would catch: a charge that stands, or is made twice, since a proxy's 503 or page counted as the answer of the service."""
+    shop = GivenUp()
+    start_agent(s, shop, answers={"503": {"outcome": "unknown"}})
+    start_agent(s, shop, name="stall")
+    orders = {}
+    for policy, attempts in (("retry", 1), ("verify", 3)):
+        for cell in GIVEN_UP:
+            service = "shop" if cell == "own" else "stall"
+            charge, ship = steps(retry={"attempts": 1})
+            body = {"cell": "${/payload/cell}"}
+            charge.update(service=service, complete_within="3s", on_unknown=policy, retry={"attempts": attempts, "backoff": "20ms"},
+                          do={"method": "POST", "path": "/charge", "body": body},
+                          verify={"method": "GET", "path": "/charges/${/payload/cell}"})
+            s.load_workflow(f"{policy}-{cell}", [charge, {**ship, "service": service, "do": {**ship["do"], "body": body}}], on_failure="compensate")
+            orders[f"{cell}-{policy}"] = s.client.submit(f"{policy}-{cell}", {"cell": f"{cell}-{policy}"})
+    for cell, order in orders.items():
+        s.wait_state(order, "compensated")
+    assert shop.charges == dict.fromkeys(orders, 0), shop.charges

@@ -106,6 +106,8 @@ def faults_of(case):
         found.append(f"{title}: exit code {done.returncode} without a line: {error[:300]!r}")
     elif done.returncode == USAGE and len(error.splitlines()) > 3:
         found.append(f"{title}: a refusal of {len(error.splitlines())} lines: {error[:300]!r}")
+    if name == "no UTF-8" and done.returncode != USAGE:
+        found.append(f"{title}: exit code {done.returncode} for another encoding: {error[:300]!r}")
     if kind in ("N", "DURATION", "TIME", "BYTES", "VERSION", "NUMBER", "ALERT") and name in NEVER_A_NUMBER and done.returncode == DONE:
         found.append(f"{title}: taken as a {kind}")
     return found

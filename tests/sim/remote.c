@@ -51,7 +51,8 @@ struct mg_http_call {
     /* the value that the caller will receive */
     enum mg_sent sent;
     bool is_page;
-    bool is_cut; /* the connection broke within the body; the head had no length */
+    bool is_given_up; /* a page has answered, and the service is still at work */
+    bool is_cut;      /* the connection broke within the body; the head had no length */
     int status;
     char body[SIM_ANSWER_SIZE];
     const char *reason;
@@ -290,10 +291,25 @@ static bool page_take(struct mg_http_call *call, bool has_acted)
     return call->is_page;
 }
 
+/* The page has been sent; the service's own answer reaches nobody. */
+static void act_given_up(struct mg_http_call *call)
+{
+    struct mg_http_call answered = *call;
+    (void)act_do(call);
+    sim_trace("%s: %s %s is %d, behind a page", NAMES[call->service], VERBS[call->verb], call->key,
+              call->status);
+    call->status = answered.status;
+    memcpy(call->body, answered.body, sizeof(call->body));
+}
+
 static void on_act(void *arg)
 {
     struct mg_http_call *call = arg;
     call->work->pending -= call->verb == VERB_DO ? 1 : 0;
+    if (call->is_given_up) {
+        act_given_up(call);
+        return;
+    }
     switch (call->verb) {
     case VERB_DO:
         if (!act_do(call)) {
@@ -375,8 +391,11 @@ static void on_arrival(void *arg)
     status = status == 0 && sim_happens(SIM_REMOTE_BUSY) ? 503 : status;
     call->status = status;
     if (status != 0 || page_take(call, false)) {
+        call->is_given_up = status == 0 && call->verb == VERB_DO && sim_draw(2) == 0;
         answer_send(call, MG_SENT_YES, NULL);
-        return;
+        if (!call->is_given_up) {
+            return;
+        }
     }
     int64_t takes_us =
         sim_is_clock_run() ? sim_draw_between(WORK_US, CLOCK_RUN_WORK_US) : sim_draw_delay_us(WORK_US);
@@ -384,7 +403,9 @@ static void on_arrival(void *arg)
         takes_us = sim_draw_between(FULL_RUN_MIN_US, FULL_RUN_MAX_US);
     }
     int64_t left_us = time_left_us(call) - 1;
-    if (sim_happens(SIM_REMOTE_SLOW)) {
+    if (call->is_given_up && left_us > WORK_US) { /* as long as one waits that gives it up */
+        takes_us = sim_draw_between(WORK_US, left_us);
+    } else if (sim_happens(SIM_REMOTE_SLOW)) {
         takes_us = sim_draw_between(call->timeout_ms * 500, call->timeout_ms * 1200);
     } else if (sim_happens(SIM_REMOTE_LATE)) {
         int64_t most_us = call->service == SIM_BANK ? LATE_MAX_US : left_us;

@@ -15,12 +15,13 @@ struct witness {
     struct mg_decision decision;
     uint64_t followers[WORLD_STEPS];
     bool is_maybe[WORLD_STEPS];
-    bool is_undo_maybe[WORLD_STEPS];     /* an undo may have happened, and none was proved absent */
-    int64_t work_until_ms[WORLD_STEPS];  /* of accepted work that no answer has ended; 0: none */
-    uint32_t poll_failures[WORLD_STEPS]; /* in a row, of accepted work */
-    uint32_t revived_at[WORLD_STEPS];    /* attempts up to here precede a resending command */
-    bool may_do_again[WORLD_STEPS];      /* although it may have happened: absent, or a word */
-    bool is_let_go[WORLD_STEPS];         /* by its guard, since the step was last pending */
+    bool is_undo_maybe[WORLD_STEPS];       /* an undo may have happened, and none was proved absent */
+    uint32_t undo_generation[WORLD_STEPS]; /* of the last undo that went out */
+    int64_t work_until_ms[WORLD_STEPS];    /* of accepted work that no answer has ended; 0: none */
+    uint32_t poll_failures[WORLD_STEPS];   /* in a row, of accepted work */
+    uint32_t revived_at[WORLD_STEPS];      /* attempts up to here precede a resending command */
+    bool may_do_again[WORLD_STEPS];        /* although it may have happened: absent, or a word */
+    bool is_let_go[WORLD_STEPS];           /* by its guard, since the step was last pending */
     bool open_alerts[WORLD_STEPS + 1][MG_ALERT_COUNT]; /* [0]: the order's */
     char failure[256];                                 /* the first broken law */
 };
@@ -121,6 +122,9 @@ static inline void witness_undo_maybe(struct witness *witness, const struct mg_c
 {
     int i = cause->step;
     if (cause->kind == MG_CAUSE_SETTLE && cause->outcome != MG_OUTCOME_DONE) {
+        witness->is_undo_maybe[i] = false;
+    }
+    if (cause->kind == MG_CAUSE_RESUME && cause->is_repeat) { /* the operator's word that there was none */
         witness->is_undo_maybe[i] = false;
     }
     if (i < 0 || witness->before.steps[i].state != MG_STEP_UNDO_RUNNING) {

@@ -436,6 +436,130 @@ START_TEST(failed_undo_does_not_stop_the_others_and_is_resumed)
 }
 END_TEST
 
+/* Step 0 is done, and its undo is out. */
+static void submit_undo(void)
+{
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_PERMANENT);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+}
+
+static enum mg_verdict repeat(int step)
+{
+    return decide((struct mg_cause){
+        .kind = MG_CAUSE_RESUME, .step = step, .version = order.version, .is_repeat = true});
+}
+
+/* Law 8, derived identities. Catches: a refund that a service refuses for ever, since it repeats the refusal
+ * that it remembers for the key. */
+START_TEST(a_refused_undo_is_resumed_under_another_key)
+{
+    submit_undo();
+    for (uint32_t n = 1; n <= 3; n++) {
+        reply(0, MG_OUTCOME_PERMANENT);
+        ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_FAILED);
+        ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+        ck_assert(has_request(0, MG_KIND_UNDO));
+        ck_assert_uint_eq(order.steps[0].generation, 0);
+        ck_assert_uint_eq(mg_key_generation(&order.steps[0], MG_KIND_UNDO), n);
+        ck_assert_uint_eq(mg_key_generation(&order.steps[0], MG_KIND_DO), 0);
+    }
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+    ck_assert_int_eq(operate(MG_CAUSE_RESTART, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_uint_eq(order.steps[0].generation, 1);
+    ck_assert_uint_eq(mg_key_generation(&order.steps[0], MG_KIND_UNDO), 4); /* no key comes twice */
+}
+END_TEST
+
+/* Catches: a second refund, since the first one, of a lost answer, has another key. */
+START_TEST(an_undo_in_doubt_is_resumed_under_its_key)
+{
+    static const bool WAS_REFUSED_LAST[] = {false, true};
+    submit_undo();
+    overdue(0);
+    due(0);
+    if (WAS_REFUSED_LAST[_i]) {
+        reply(0, MG_OUTCOME_PERMANENT);
+    } else {
+        reply(0, MG_OUTCOME_TRANSIENT);
+    }
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_FAILED);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_uint_eq(order.steps[0].undo_generation, 0);
+    reply(0, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_uint_eq(order.steps[0].undo_generation, 0);
+}
+END_TEST
+
+/* Catches: a refund that failed after its 202, and that its service remembers as failed for ever. */
+START_TEST(an_undo_that_its_verify_finds_failed_is_resumed_under_another_key)
+{
+    plan.steps[0].has_undo_verify = true;
+    plan.steps[0].undo_finish_within_ms = 60000;
+    plan.steps[0].undo_poll_ms = 1000;
+    submit_undo();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    ck_assert_int_eq(due(0), MG_GO);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                              .step = 0,
+                                              .attempt = order.steps[0].attempt,
+                                              .reply_kind = MG_KIND_VERIFY,
+                                              .outcome = MG_OUTCOME_PERMANENT,
+                                              .is_work_refused = true,
+                                              .retry_after_ms = -1}),
+                     MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_FAILED);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    if (!has_request(0, MG_KIND_UNDO)) {
+        due(0);
+    }
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    ck_assert_uint_eq(order.steps[0].undo_generation, 1);
+}
+END_TEST
+
+/* Catches: a second refund beside one that the service works on. */
+START_TEST(an_accepted_undo_that_is_refused_later_is_resumed_under_its_key)
+{
+    plan.steps[0].has_undo_verify = true;
+    plan.steps[0].undo_finish_within_ms = 60000;
+    plan.steps[0].undo_poll_ms = 1000;
+    submit_undo();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    do {
+        due(0);
+        reply(0, order.steps[0].kind == MG_KIND_VERIFY ? MG_OUTCOME_ABSENT : MG_OUTCOME_PERMANENT);
+    } while (order.steps[0].state != MG_STEP_UNDO_FAILED);
+    ck_assert_int_eq(order.steps[0].kind, MG_KIND_UNDO);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_uint_eq(order.steps[0].undo_generation, 0);
+}
+END_TEST
+
+/* Catches: a refund of which a person knows that there is none, and that no verb sends anew. */
+START_TEST(an_operator_has_a_failed_undo_repeated_under_another_key)
+{
+    submit_undo();
+    ck_assert_int_eq(repeat(0), MG_REFUSED);
+    overdue(0);
+    ck_assert_int_eq(repeat(0), MG_REFUSED);
+    due(0);
+    reply(0, MG_OUTCOME_TRANSIENT);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_FAILED);
+    ck_assert_int_eq(repeat(1), MG_REFUSED);
+    context.now_ms += 60000;
+    ck_assert_int_eq(repeat(0), MG_GO);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    ck_assert_uint_eq(order.steps[0].undo_generation, 1);
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+}
+END_TEST
+
 START_TEST(do_after_undo_has_a_new_key)
 {
     submit();
@@ -700,6 +824,11 @@ int main(void)
     tcase_add_test(cases, after_the_pivot_a_failure_calls_a_person_and_is_resumed_forward);
     tcase_add_test(cases, pivot_that_turns_out_done_turns_the_order_forward_again);
     tcase_add_test(cases, failed_undo_does_not_stop_the_others_and_is_resumed);
+    tcase_add_test(cases, a_refused_undo_is_resumed_under_another_key);
+    tcase_add_loop_test(cases, an_undo_in_doubt_is_resumed_under_its_key, 0, 2);
+    tcase_add_test(cases, an_undo_that_its_verify_finds_failed_is_resumed_under_another_key);
+    tcase_add_test(cases, an_accepted_undo_that_is_refused_later_is_resumed_under_its_key);
+    tcase_add_test(cases, an_operator_has_a_failed_undo_repeated_under_another_key);
     tcase_add_test(cases, do_after_undo_has_a_new_key);
     tcase_add_test(cases, parallel_steps_one_fails_while_the_other_runs);
     tcase_add_test(cases, order_past_its_complete_by_turns_back_once);

@@ -248,6 +248,53 @@ START_TEST(an_undo_that_finds_nothing_goes_on_while_work_of_a_lost_202_may_begin
 }
 END_TEST
 
+enum way_anew { ANEW_RESUME_PARKED, ANEW_SETTLE, ANEW_RESUME_FAILED, ANEW_CANCEL_FAILED, ANEW_COUNT };
+
+static enum mg_verdict begin_anew(enum way_anew way)
+{
+    if (way == ANEW_CANCEL_FAILED) {
+        return operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE);
+    }
+    context.known_results = 1;
+    return decide((struct mg_cause){.kind = way == ANEW_SETTLE ? MG_CAUSE_SETTLE : MG_CAUSE_RESUME,
+                                    .step = way == ANEW_SETTLE ? 0 : -1,
+                                    .version = order.version,
+                                    .outcome = MG_OUTCOME_DONE,
+                                    .has_result = true,
+                                    .is_result_missing = true});
+}
+
+/* Catches: a charge that comes after its order is cancelled, since an operator's verb has made the undo
+ * forget until when the accepted work may act. */
+START_TEST(an_undo_that_begins_anew_keeps_the_time_of_the_work)
+{
+    bool has_failed = _i == ANEW_RESUME_FAILED || _i == ANEW_CANCEL_FAILED;
+    plan.steps[0].needs_result = _i == ANEW_SETTLE || has_failed;
+    plan.steps[0].learn = plan.steps[0].needs_result ? MG_LEARN_VERIFY : MG_LEARN_NONE;
+    plan.steps[0].finish_within_ms = 600000;
+    plan.complete_within_ms = 0;
+    submit();
+    (void)reply_executed(0, _i == ANEW_RESUME_PARKED ? MG_OUTCOME_UNKNOWN : MG_OUTCOME_ACCEPTED,
+                         MG_EXECUTED_MAYBE);
+    context.gate[0] = has_failed ? MG_REASON_NONE : MG_REASON_SERVICE_PAUSED;
+    ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_GO);
+    if (_i == ANEW_RESUME_PARKED && order.steps[0].state == MG_STEP_UNDO_PENDING) {
+        due(0);
+    }
+    while (has_failed && order.steps[0].state != MG_STEP_UNDO_FAILED) {
+        if (order.steps[0].state == MG_STEP_UNDO_WAITING || order.steps[0].state == MG_STEP_UNDO_PENDING) {
+            due(0);
+        }
+        (void)reply(0, MG_OUTCOME_TRANSIENT);
+    }
+    ck_assert(!order.steps[0].is_undo_dispatched);
+    int64_t finish_by_ms = order.steps[0].finish_by_ms;
+    ck_assert_int_gt(finish_by_ms, context.now_ms);
+    ck_assert_msg(begin_anew((enum way_anew)_i) == MG_GO, "%s", decision.why);
+    ck_assert_int_eq(order.steps[0].finish_by_ms, finish_by_ms);
+}
+END_TEST
+
 /* Catches: a lost answer to the undo, after which the work of the do, which may still begin, is forgotten. */
 START_TEST(a_doubt_about_the_undo_keeps_the_time_of_the_work)
 {
@@ -343,6 +390,7 @@ int main(void)
     tcase_add_loop_test(cases, accepted_work_that_was_refused_has_failed_and_is_not_undone, 0, 2);
     tcase_add_test(cases, a_doubt_ends_when_a_verify_finds_the_work_refused);
     tcase_add_loop_test(cases, an_undo_that_finds_nothing_goes_on_while_work_of_a_lost_202_may_begin, 0, 2);
+    tcase_add_loop_test(cases, an_undo_that_begins_anew_keeps_the_time_of_the_work, 0, ANEW_COUNT);
     tcase_add_test(cases, a_doubt_about_the_undo_keeps_the_time_of_the_work);
     tcase_add_loop_test(cases, alert_of_failing_polls_closes_with_the_polling, 0, 3);
     suite_add_tcase(suite, cases);

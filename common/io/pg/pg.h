@@ -22,7 +22,7 @@
 
 enum mg_pg_type { MG_PG_TEXT, MG_PG_INT, MG_PG_BOOL, MG_PG_BYTES };
 
-#define MG_PG_PARAMS_MAX 32 /* the widest statement has 25; PostgreSQL allows 65535 */
+#define MG_PG_PARAMS_MAX 40 /* the widest statement has 33; PostgreSQL allows 65535 */
 /* Bound of one parameter; a batch is far below. A larger one is refused before it fills memory. */
 #define MG_PG_PARAM_BYTES_MAX (64u * 1024 * 1024)
 

@@ -76,11 +76,13 @@ enum { ALERT_order_id, NEW_ALERT(ALERT_INDEX) NEW_ALERT_COUNT };
 /* clang-format off */
 #define NUMBERED(...) NUMBERED_(__VA_ARGS__)
 #define NUMBERED_(c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15, c16, c17, c18, c19, c20,    \
-                  c21, c22, c23, c24, c25, c26, c27, c28, c29, c30, c31, c32, ...)                          \
+                  c21, c22, c23, c24, c25, c26, c27, c28, c29, c30, c31, c32, c33, c34, c35, c36, c37, c38, \
+                  c39, c40, ...)                                                                            \
     AT(2, c2) AT(3, c3) AT(4, c4) AT(5, c5) AT(6, c6) AT(7, c7) AT(8, c8) AT(9, c9) AT(10, c10)             \
     AT(11, c11) AT(12, c12) AT(13, c13) AT(14, c14) AT(15, c15) AT(16, c16) AT(17, c17) AT(18, c18)         \
     AT(19, c19) AT(20, c20) AT(21, c21) AT(22, c22) AT(23, c23) AT(24, c24) AT(25, c25) AT(26, c26)         \
-    AT(27, c27) AT(28, c28) AT(29, c29) AT(30, c30) AT(31, c31) AT(32, c32)
+    AT(27, c27) AT(28, c28) AT(29, c29) AT(30, c30) AT(31, c31) AT(32, c32) AT(33, c33) AT(34, c34)         \
+    AT(35, c35) AT(36, c36) AT(37, c37) AT(38, c38) AT(39, c39) AT(40, c40)
 #define AT(number, slot)             AT_SLOT(number, SLOT_PARTS slot)
 #define AT_SLOT(...)                 AT_PARTS(__VA_ARGS__)
 #define AT_PARTS(number, macro, ...) macro(number, __VA_ARGS__)
@@ -88,11 +90,11 @@ enum { ALERT_order_id, NEW_ALERT(ALERT_INDEX) NEW_ALERT_COUNT };
 #define EMPTY                        (NOTHING, -)
 #define NOTHING(...)
 #define EMPTY_8                      EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY
-#define EMPTY_32                     EMPTY_8, EMPTY_8, EMPTY_8, EMPTY_8
+#define EMPTY_40                     EMPTY_8, EMPTY_8, EMPTY_8, EMPTY_8, EMPTY_8
 
 /* Arrays in a select list, not in FROM: there PostgreSQL would first store each one as a table, some 8 us for
  * each column and statement. */
-#define INPUT(list)                 "(SELECT unnest($1::text[]) AS order_id" NUMBERED(list(ARRAY_SLOT) EMPTY_32) ") AS i"
+#define INPUT(list)                 "(SELECT unnest($1::text[]) AS order_id" NUMBERED(list(ARRAY_SLOT) EMPTY_40) ") AS i"
 #define ARRAY_SLOT(name, type, ...) (ARRAY, name, ARRAY_##type),
 #define ARRAY(number, name, type)   ", unnest($" #number "::" type "[]) AS " #name
 
@@ -100,7 +102,7 @@ enum { ALERT_order_id, NEW_ALERT(ALERT_INDEX) NEW_ALERT_COUNT };
 #define GUARDED(statement, list)                                                                             \
     "WITH written AS (" statement " RETURNING 1) SELECT 1 / (count(*) = $" BEHIND(list)                      \
     "::bigint)::int FROM written"
-#define BEHIND(list)                NUMBERED(list(EMPTY_SLOT) (NUMBER, -), EMPTY_32)
+#define BEHIND(list)                NUMBERED(list(EMPTY_SLOT) (NUMBER, -), EMPTY_40)
 #define EMPTY_SLOT(...)             EMPTY,
 #define NUMBER(number, ...)         #number
 /* clang-format on */
@@ -111,7 +113,7 @@ static_assert(OLD_ORDER_COUNT < MG_PG_PARAMS_MAX && NEW_ORDER_COUNT <= MG_PG_PAR
                   NEW_ALERT_COUNT <= MG_PG_PARAMS_MAX,
               "a parameter for each column, and one for the guard");
 static_assert(MG_STORE_WRITE_STATEMENTS <= MG_PG_STATEMENTS_MAX, "one call sends them all");
-static_assert(MG_PG_PARAMS_MAX == 32, "NUMBERED has as many numbers");
+static_assert(MG_PG_PARAMS_MAX == 40, "NUMBERED has as many numbers");
 
 /* In the order of sending: guarded ones first. Alerts are closed before others are opened; for each (code,
  * subject) only the caller's last one is here. */

@@ -82,20 +82,52 @@ START_TEST(statuses_mean_what_the_contract_says)
 }
 END_TEST
 
+static void answered_with(enum mg_kind kind, int status, const char *type, const char *body)
+{
+    const struct mg_http_answer answer = {.sent = MG_SENT_YES,
+                                          .status = status,
+                                          .content_type = type,
+                                          .body = mg_slice_of(body),
+                                          .retry_after_ms = -1};
+    classify(&answer, kind, true, 9000);
+}
+
 /* Catches: an undo that overtakes a do on the evidence of a proxy or of the agent itself; one that waits
  * although the service has answered. */
 START_TEST(only_the_services_own_answer_ends_a_call)
 {
-    static const int answers[] = {200, 201, 302, 400, 408, 409, 422, 425, 429, 500, 501, 503, 505, 511};
+    static const int answers[] = {200, 201, 302, 400, 408, 409, 422, 425, 429};
+    static const int failures[] = {500, 501, 503, 505, 511}; /* of the service, if they are JSON */
     static const int gateways[] = {502, 504, 520, 524, 599};
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
         answered(MG_KIND_DO, answers[i]);
         ck_assert_msg(!verdict.may_still_act, "%d", answers[i]);
+        answered_with(MG_KIND_DO, answers[i], "text/html", "<html>a proxy</html>");
+        ck_assert_msg(verdict.may_still_act, "a page with %d", answers[i]);
+    }
+    for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+        answered_with(MG_KIND_DO, failures[i], "application/json", "{\"code\":\"down\"}");
+        ck_assert_msg(!verdict.may_still_act, "%d", failures[i]);
+        static const char *const OTHERS[] = {"", "<html>time-out</html>", "upstream reset", "{\"cut"};
+        for (size_t k = 0; k < sizeof(OTHERS) / sizeof(OTHERS[0]); k++) {
+            answered_with(MG_KIND_DO, failures[i], "text/plain", OTHERS[k]);
+            ck_assert_msg(verdict.may_still_act, "%d: %s", failures[i], OTHERS[k]);
+        }
     }
     for (size_t i = 0; i < sizeof(gateways) / sizeof(gateways[0]); i++) {
-        answered(MG_KIND_DO, gateways[i]);
+        answered_with(MG_KIND_DO, gateways[i], "application/json", "{}");
         ck_assert_msg(verdict.may_still_act, "%d", gateways[i]);
     }
+    static const struct mg_answer_rule RULES[] = {
+        {503, 503, {[MG_KIND_DO] = true}, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE},
+        {500, 500, {[MG_KIND_DO] = true}, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE},
+    };
+    memcpy(service->rules, RULES, sizeof(RULES));
+    service->rule_count = 2;
+    answered_with(MG_KIND_DO, 503, "application/json", "{}");
+    ck_assert(verdict.may_still_act);
+    answered_with(MG_KIND_DO, 500, "text/html", "<html>no</html>");
+    ck_assert(!verdict.may_still_act);
     broke(MG_KIND_DO, MG_SENT_MAYBE, true, 9000);
     ck_assert(verdict.may_still_act);
     broke(MG_KIND_DO, MG_SENT_MAYBE, false, 9000);
@@ -108,16 +140,6 @@ START_TEST(only_the_services_own_answer_ends_a_call)
     ck_assert(!verdict.may_still_act);
 }
 END_TEST
-
-static void answered_with(enum mg_kind kind, int status, const char *type, const char *body)
-{
-    const struct mg_http_answer answer = {.sent = MG_SENT_YES,
-                                          .status = status,
-                                          .content_type = type,
-                                          .body = mg_slice_of(body),
-                                          .retry_after_ms = -1};
-    classify(&answer, kind, true, 9000);
-}
 
 /* Catches: a proxy's page or a login that counts as the work. */
 START_TEST(a_page_in_place_of_json_is_no_answer)

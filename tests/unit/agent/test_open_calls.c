@@ -31,7 +31,7 @@ START_TEST(one_try_that_was_given_up_keeps_the_attempt_open)
     ck_assert(flow_reply(0)->may_still_act);
     flow_deliver(&(struct flow_request){.order_id = "o2"});
     flow_wait_calls(3);
-    flow_answer_status(2, 503, "");
+    flow_answer_status(2, 503, "{}");
     flow_wait_calls(4);
     flow_answer_status(3, 422, "{}");
     flow_wait_replies(2);
