@@ -25,7 +25,8 @@ bool mg_console_is_ready(void *arg, char *ret_reason, size_t size)
     const struct mg_console *console = arg;
     return mg_store_is_ready(console->store, ret_reason, size) &&
            mg_store_is_ready(console->changing_store, ret_reason, size) &&
-           mg_vitals_are_good(console->vitals, ret_reason, size);
+           mg_vitals_are_good(console->vitals, ret_reason, size) &&
+           mg_store_reads_fail_ms(console->store, ret_reason, size) == 0;
 }
 
 static struct mg_http_server_options http_options(const struct mg_console_options *options,
@@ -114,6 +115,7 @@ static enum mg_class stores_create(struct mg_console *console, struct mg_err *er
                                        .is_plaintext_allowed = console->options->broker.is_plaintext_allowed,
                                        .is_unsafe_durability_allowed = true, /* it moves no orders */
                                        .statement_timeout = STATEMENT_TIMEOUT,
+                                       .is_reader = true,
                                        .metrics = console->metrics,
                                        .on_state = store_changed,
                                        .on_refused = store_refused,
@@ -121,6 +123,7 @@ static enum mg_class stores_create(struct mg_console *console, struct mg_err *er
     enum mg_class class = mg_store_create(console->loop, &options, &console->store, err);
     /* Both stores reach the same server, so only the first one logs its state. */
     options.name = "makegood console, changes";
+    options.is_reader = false;
     options.statement_timeout = NULL;
     options.on_state = NULL;
     options.on_refused = NULL;

@@ -23,7 +23,9 @@ static void remark_make(const struct mg_gateway *gateway, char *ret_remark, size
 {
     char reason[MG_ERR_TEXT_MAX];
     mg_hooks_remark(gateway->hooks, ret_remark, size);
-    if (ret_remark[0] == '\0' && !mg_store_is_ready(gateway->listing_store, reason, sizeof(reason))) {
+    if (ret_remark[0] == '\0' &&
+        (!mg_store_is_ready(gateway->listing_store, reason, sizeof(reason)) ||
+         mg_store_reads_fail_ms(gateway->listing_store, reason, sizeof(reason)) > 0)) {
         (void)snprintf(ret_remark, size, "orders cannot be listed: %s", reason);
     }
 }
@@ -34,6 +36,7 @@ bool mg_gateway_is_ready(void *arg, char *ret_reason, size_t size)
     bool is_ready = mg_store_is_ready(gateway->store, ret_reason, size) &&
                     mg_commander_is_up(gateway->commander, ret_reason, size) &&
                     mg_vitals_are_good(gateway->vitals, ret_reason, size) &&
+                    mg_store_reads_fail_ms(gateway->store, ret_reason, size) == 0 &&
                     mg_clients_remark(gateway->clients, ret_reason, size);
     if (is_ready && ret_reason[0] == '\0') { /* the queue of one client stops no other */
         remark_make(gateway, ret_reason, size);
@@ -124,7 +127,8 @@ static void account(void *arg, struct mg_beat *ret_beat)
 {
     const struct mg_gateway *gateway = arg;
     ret_beat->in_hand = mg_observers_count(gateway->observers);
-    if (gateway->hooks != NULL) {
+    ret_beat->stands_ms = mg_store_reads_fail_ms(gateway->store, ret_beat->reason, sizeof(ret_beat->reason));
+    if (gateway->hooks != NULL && ret_beat->stands_ms == 0) {
         remark_make(gateway, ret_beat->reason, sizeof(ret_beat->reason));
     }
 }
@@ -136,6 +140,7 @@ static enum mg_class stores_create(struct mg_gateway *gateway, struct mg_err *er
                                        .is_plaintext_allowed = gateway->options->broker.is_plaintext_allowed,
                                        .is_unsafe_durability_allowed = true, /* it writes nothing */
                                        .statement_timeout = STATEMENT_TIMEOUT,
+                                       .is_reader = true,
                                        .metrics = gateway->metrics,
                                        .on_state = store_changed,
                                        .on_refused = store_refused,
@@ -143,6 +148,7 @@ static enum mg_class stores_create(struct mg_gateway *gateway, struct mg_err *er
     enum mg_class class = mg_store_create(gateway->loop, &options, &gateway->store, err);
     /* Both stores reach the same server, so only the first one logs its state. */
     options.name = "makegood gateway, lists";
+    options.is_reader = false;
     options.on_state = NULL;
     options.on_refused = NULL;
     if (class == MG_OK) {

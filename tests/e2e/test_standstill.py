@@ -3,9 +3,11 @@
 import contextlib
 import json
 import os
+import time
 
 import psycopg2
 
+import test_gateway as gateway
 from harness import scenario, step
 from local import processes
 
@@ -233,3 +235,41 @@ def behind_the_most_parked_steps_new_orders_wait_and_this_is_told(s):
         assert s.rows("SELECT count(*) AS n FROM order_process")[0]["n"] < 130
     s.client.wait_status(last, "processed")
     s.wait(lambda: not wrong(s, "is full"), "doctor is content", TOLD_S)
+
+
+@scenario(services=("payment",))
+def a_gateway_whose_posts_are_held_up_is_named_by_all_that_look(s):
+    """Would catch: a locked table for which a gateway refuses every post for as long as it lasts, while its /readyz, doctor, metrics,
+    alerts and log find it well; a gateway that is not ready for the requests of one client, or that stays so after the lock."""
+    gateway.load(s)
+    door = gateway.start(s)
+
+    def is_posted():
+        status, _, body = door.ask("POST", "/v1/orders", gateway.order_of()[1])
+        assert status in (202, 503), (status, body)
+        return status == 202
+
+    def log():
+        with open(door.process.log_path, encoding="utf-8") as lines:
+            return lines.read()
+
+    assert is_posted()
+    with locked(s, "LOCK TABLE orders IN ACCESS EXCLUSIVE MODE"):
+        began = time.monotonic()
+        s.wait(lambda: not is_posted() and unready(door.process, "lock timeout"), "the gateway is not ready", 15)
+        assert time.monotonic() - began < 15, began
+        line = s.wait(lambda: wrong(s, "gateway"), "doctor names it", TOLD_S)[0]
+        assert "does not move since" in line and "lock timeout" in line, line
+        assert door.process.metric("makegood_standstill_seconds") >= 5, door.process.page()
+        seen = s.cluster.tool("top", "-o", "json", check=False).stdout
+        assert any("gateway" in one and "does not move" in one for one in seen.split(";")), seen
+        s.wait(lambda: s.rows("SELECT 1 FROM operator_alert WHERE code = 'standstill' AND closed_at IS NULL"), "an alert is open", TOLD_S)
+        # Nobody posts any more, as behind a balancer that goes by /readyz; it is not well all the same.
+        quiet_until = time.monotonic() + 12
+        s.wait(lambda: not unready(door.process, "lock timeout") or time.monotonic() > quiet_until, "it is ready, or 12 s are over", 20)
+        assert unready(door.process, "lock timeout"), door.process.get("/readyz")
+    door.process.wait_ready()
+    assert is_posted()
+    s.wait(lambda: "reads of the database succeed again" in log(), "its log has the end", TOLD_S)
+    assert log().count("reads of the database fail") == 1, log()
+    s.wait(lambda: not wrong(s, "gateway"), "doctor finds it well again", TOLD_S)

@@ -291,6 +291,12 @@ bool mg_store_is_well(const struct mg_store *store, char *ret_reason, size_t siz
     return true;
 }
 
+int64_t mg_store_reads_fail_ms(const struct mg_store *store, char *ret_reason, size_t size)
+{
+    (void)store, (void)ret_reason, (void)size;
+    return 0;
+}
+
 /* ---- changing ---- */
 
 /* A request makes at most one change, by its authorized person and with a reason. */

@@ -8,6 +8,7 @@ import pathlib
 import secrets
 import sys
 import time
+import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "deploy"), str(HERE.parent / "e2e")]
@@ -30,6 +31,7 @@ GONE = "client.gone.statuses"  # a queue that was never declared: the statuses o
 TOKEN = "a token of the shop"
 STANDING_S = 10.0   # of makegood_standstill_seconds: then it is reported
 READY_S = 120.0
+POST_S = 3.0         # of a post at the gateway: above a lock time-out of the database
 CALM_S = 20.0       # until doctor finds nothing wrong any more
 DOCTOR_WORDS = 24   # of a line, without its figures
 
@@ -43,6 +45,7 @@ class Bench:
         self.servers = servers.Servers(self.scratch)
         self.database = self.client = self.wire = self.cluster = self.api = None
         self.gateway = self.console = self.receiver = None
+        self.by_http = False  # orders are posted at the gateway
         self.orders = {}  # id → body, of the present cell
         self.confirmed = set()  # ids of posts that the broker has confirmed
         self.known_alerts, self.known_wrongs = set(), set()
@@ -169,6 +172,9 @@ class Bench:
     def post(self, order_id=None, reply_to=None):
         order_id = order_id or self.new_id()
         self.orders.setdefault(order_id, json.dumps({"order_id": order_id, "workflow": "three", "payload": {"customer": "c"}}))
+        if self.by_http:
+            self.post_by_http(order_id)
+            return order_id
         if self.client is None or not self.client.connection.is_open:
             self.client = self.connect()
         try:
@@ -177,6 +183,15 @@ class Bench:
         except pika.exceptions.AMQPError:
             self.client.close()  # not confirmed: it is posted again when the misbehaviour has ended
         return order_id
+
+    def post_by_http(self, order_id):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.gateway.http_port}/v1/orders", self.orders[order_id].encode(),
+                                         {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=POST_S):
+                self.confirmed.add(order_id)
+        except OSError:
+            pass  # refused, or without an answer: it is posted again when the misbehaviour has ended
 
     def states(self):
         found = self.rows("SELECT order_id, process_state FROM order_process WHERE order_id = ANY(%s)", list(self.orders))

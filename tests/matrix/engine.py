@@ -41,6 +41,7 @@ class Cell:
     begin: Optional[Callable] = None
     end: Callable = nothing
     needs_telling: bool = False
+    by_http: bool = False  # orders are posted at the gateway
     may_lose: bool = False
     hold_s: float = 0.0
     reason: str = ""  # of a cell that is not built
@@ -74,6 +75,7 @@ def run(bench, cell):
         word, text = RED, f"! {error}".splitlines()[0]
         traceback.print_exc()
     verdict = Verdict(cell, word, text.lstrip("!? "))
+    bench.by_http = False
     try:
         cell.end(bench)
         bench.settle()
@@ -86,6 +88,7 @@ def judge(bench, cell):
     """"…" is good, "! …" is not, "? …" was not met."""
     the_one = bench.new_id()
     dead = bench.dead_letters()
+    bench.by_http = cell.by_http
     cell.begin(bench, the_one)
     began = time.monotonic()
     if cell.whom == "one":

@@ -87,5 +87,7 @@ def locks():
         Cell("a", "order_step", "rows locked", "one", begin=lock("SELECT 1 FROM order_step WHERE order_id = %s FOR UPDATE"), end=release),
         Cell("a", "order_process", "table locked", "all", begin=lock("LOCK TABLE order_process IN ACCESS EXCLUSIVE MODE"), end=release),
         Cell("a", "order_event", "table locked", "all", begin=lock("LOCK TABLE order_event IN ACCESS EXCLUSIVE MODE"), end=release),
+        Cell("a", "orders", "table locked", "all", begin=lock("LOCK TABLE orders IN ACCESS EXCLUSIVE MODE"), end=release, by_http=True,
+             needs_telling=True, hold_s=TABLE_S),
         Cell("a", "order_step", "unreadable value", "one", begin=damage, end=mend),
     ]

@@ -16,6 +16,19 @@ struct mg_store_job {
     void (*finish)(struct mg_store_job *job); /* frees the job's own data; NULL: none */
 };
 
+/* A report that fails without a success between; reads.c. */
+struct mg_reads {
+    enum mg_report report;
+    int64_t since_boot_ms, failed_boot_ms; /* the first and the last failure; 0: none */
+    char *params;                          /* of the first, each with its NUL; NULL: none are kept */
+    size_t params_size;
+    int param_count;
+    bool is_locked, is_of_many; /* by a lock time-out; of requests for different things */
+    bool is_repeating, is_logged;
+    char text[MG_ERR_TEXT_MAX]; /* of the last failure */
+    struct mg_metric *seconds;  /* NULL: the store is no reader's */
+};
+
 struct mg_store {
     struct mg_loop *loop;
     struct mg_store_options options;
@@ -33,13 +46,22 @@ struct mg_store {
     int64_t probed_boot_ms;                /* when the open probe was sent; 0: none is open */
     int64_t full_boot_ms;                  /* when a call was last refused for lack of disk space; 0: never */
     int64_t refused_boot_ms;               /* when a service with too many agents was last logged; 0: never */
-    struct mg_passed *passed;              /* orders passed by (store/pass_by.h); NULL: there were none */
+    struct mg_reads reads;
+    struct mg_passed *passed; /* orders passed by (store/pass_by.h); NULL: there were none */
     int passed_count;
     int64_t search_after_boot_ms;
     /* Leadership of this session; it ends with the session. */
     uint64_t lead_epoch; /* 0: not the leader */
     char lead_holder[128];
 };
+
+void mg_reads_create(struct mg_store *store);
+void mg_reads_finish(struct mg_store *store);
+/* A report has its answer. `params`: its parameters, each with its NUL. */
+void mg_reads_note(struct mg_store *store, enum mg_report report, struct mg_slice params, int count,
+                   const struct mg_pg_answer *answer);
+void mg_reads_look(struct mg_store *store); /* call it every second or two */
+const char *mg_store_report_name(enum mg_report report);
 
 /* ---- what a database must be (here, because start and migration judge it alike) ---- */
 

@@ -29,6 +29,9 @@ static void on_probed(void *arg, const struct mg_err *err)
 
 void mg_store_probe(struct mg_store *store)
 {
+    if (store->state == MG_STORE_UP) {
+        mg_reads_look(store);
+    }
     if (store->state != MG_STORE_UP || store->probed_boot_ms != 0) {
         return;
     }

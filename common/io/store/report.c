@@ -4,6 +4,7 @@
  * UTC. No order's path uses them. Each is bounded by a limit, by one order or by the number of services.
  */
 #include <assert.h>
+#include <string.h>
 
 #include "io/store/failures.h"
 #include "io/store/labels.h"
@@ -464,19 +465,30 @@ struct report_job {
     struct mg_store_job base;
     mg_store_rows_fn *done;
     void *arg;
+    enum mg_report report;
+    int param_count;
+    size_t params_size;
+    char params[]; /* each with its NUL */
 };
 
 static void on_rows(void *arg, const struct mg_pg_answer *reply)
 {
     struct report_job *job = arg;
-    mg_store_job_detach(&job->base);
     struct mg_err err;
+    mg_reads_note(job->base.store, job->report, (struct mg_slice){job->params, job->params_size},
+                  job->param_count, reply);
+    mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
         job->done(job->arg, NULL, mg_store_error(reply, "read the report", &err));
     } else {
         job->done(job->arg, reply->rows[0], NULL);
     }
     mg_store_job_destroy(&job->base);
+}
+
+const char *mg_store_report_name(enum mg_report report)
+{
+    return REPORTS[report].sql.name;
 }
 
 const char *mg_store_report_sql(enum mg_report report)
@@ -489,13 +501,22 @@ void mg_store_report(struct mg_store *store, enum mg_report report, const char *
                      int param_count, mg_store_rows_fn *done, void *arg)
 {
     assert(report >= 0 && report < MG_REPORT_COUNT && param_count == REPORTS[report].param_count);
-    struct report_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    size_t size = 0;
+    for (int i = 0; i < param_count; i++) {
+        size += strlen(params[i]) + 1;
+    }
+    struct report_job *job = mg_store_job_create(store, sizeof(*job) + size, NULL);
+    job->report = report;
+    job->param_count = param_count;
     job->done = done;
     job->arg = arg;
     struct mg_pg_params values;
     mg_pg_params_init(&values);
     for (int i = 0; i < param_count; i++) {
-        mg_pg_add_text(&values, mg_slice_of(params[i]));
+        struct mg_slice value = mg_slice_of(params[i]);
+        mg_pg_add_text(&values, value);
+        memcpy(job->params + job->params_size, value.data, value.len + 1);
+        job->params_size += value.len + 1;
     }
     mg_store_send_one(store, &REPORTS[report].sql, &values, on_rows, job);
 }

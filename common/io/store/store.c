@@ -108,6 +108,7 @@ enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_option
         mg_store_destroy(store);
         return class;
     }
+    mg_reads_create(store);
     *ret_store = store;
     return MG_OK;
 }
@@ -124,6 +125,7 @@ void mg_store_destroy(struct mg_store *store)
         mg_store_job_detach(job);
         mg_store_job_destroy(job);
     }
+    mg_reads_finish(store);
     free(store->passed);
     free(store);
 }

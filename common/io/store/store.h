@@ -44,6 +44,7 @@ struct mg_store_options {
     enum mg_lead lead;             /* of a leader session */
     const char *statement_timeout; /* in PostgreSQL's syntax; NULL: 10s; borrowed for the store's life */
     bool skips_schema_check;       /* for `db migrate|status` */
+    bool is_reader; /* the process lives by reports: while they fail, makegood_standstill_seconds has it */
     struct mg_metrics *metrics;
     /* Called once per change, and for each new reason of a refusal. */
     void (*on_state)(void *arg, bool is_up, const char *reason);
@@ -77,6 +78,13 @@ void mg_store_probe(struct mg_store *store);
 /* False, with the reason: the probe has been open for 3 s, or in the last 5 s a call was refused because the
  * disk is full. */
 bool mg_store_is_well(const struct mg_store *store, char *ret_reason, size_t size);
+
+/* A locked table is told within 15 s: after the first lock time-out (2 s), and before the next heartbeats of
+ * gateway (4.5 s) and look at them (2 s). A change of the schema holds its locks for less. */
+#define MG_READS_FAIL_MS 5000
+/* How long a report has failed without a success between, with the last reason; 0: not for MG_READS_FAIL_MS.
+ * A failure of requests for one thing counts only if it is a lock time-out. Needs mg_store_probe. */
+int64_t mg_store_reads_fail_ms(const struct mg_store *store, char *ret_reason, size_t size);
 
 /* `err` is NULL on success. */
 typedef void mg_store_done_fn(void *arg, const struct mg_err *err);
