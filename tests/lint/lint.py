@@ -56,7 +56,7 @@ LIBRARIES = {
     r"curl/.*": ("common/io/http/*curl*", "common/wire/http_url.c"),
     r"uv\.h": ("common/base/loop*",),
     r"microhttpd\.h": ("common/io/http/*mhd*", "deploy/sample/remote/*", "tests/fuzz/http_peer.c"),
-    r"gnutls/.*": ("deploy/sample/remote/tls.c",),
+    r"gnutls/.*": ("common/io/http/mhd.h", "deploy/sample/remote/tls.c"),
     r"sqlite3\.h": ("deploy/sample/remote/*",),
     r"uuid/.*": ("common/base/id*",),
     r"openssl/.*": ("common/base/id*", "common/base/hmac.c", "common/io/tls/*", "common/io/*/tls.c", "common/io/http/request_curl.c", "tests/*"),

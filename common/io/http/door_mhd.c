@@ -48,7 +48,8 @@
 struct mg_http_place {
     TAILQ_ENTRY(mg_http_place) entry;
     struct mg_http_server *server;
-    struct mg_watch *watch; /* only in the lobby */
+    struct mg_watch *watch;                  /* only in the lobby */
+    struct mg_http_certificate *certificate; /* NULL: in the lobby, or plaintext */
     enum mg_http_stage stage;
     int fd;
     int peeked;            /* bytes present at the last look */
@@ -89,6 +90,7 @@ static void place_free(struct mg_http_place *place)
     struct mg_http_server *server = place->server;
     place_leave(place);
     mg_watch_destroy(place->watch);
+    mg_http_certificate_drop(place->certificate);
     free(place);
     mg_http_drain_look(server);
 }
@@ -247,6 +249,9 @@ static struct mg_http_place *place_adopt(struct mg_http_server *server, struct M
     if (!place && info) {
         (void)shutdown(info->connect_fd, SHUT_RDWR);
     }
+    if (place) {
+        place->certificate = mg_http_certificate_present(server->certificate, connection);
+    }
     return place;
 }
 
@@ -377,11 +382,6 @@ static enum arrival http_arrival(const unsigned char *bytes, int len)
     return ARRIVAL_PART;
 }
 
-static bool is_tls(const struct mg_http_server *server)
-{
-    return server->cert_file[0] != '\0';
-}
-
 /* Gives the socket to the library, which closes it if it cannot take it. Then the client must connect
  * again. */
 static void lobby_leave(struct mg_http_place *place)
@@ -427,7 +427,7 @@ static bool lobby_look(struct mg_http_place *place, bool is_first)
     ssize_t got = recv(place->fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
     int len = got > 0 ? (int)got : 0;
     bool is_over = got == 0 || (got < 0 && errno != EAGAIN) || (!is_first && len <= place->peeked);
-    enum arrival arrival = is_tls(place->server) ? tls_arrival(bytes, len) : http_arrival(bytes, len);
+    enum arrival arrival = place->server->certificate ? tls_arrival(bytes, len) : http_arrival(bytes, len);
     if (arrival == ARRIVAL_WHOLE) {
         lobby_leave(place);
         return true;

@@ -1,8 +1,9 @@
-/* Private to the six files that use libmicrohttpd: the server with its daemons, connections and
+/* Private to the seven files that use libmicrohttpd: the server with its daemon, connections and
  * requests. */
 #ifndef MG_IO_HTTP_MHD_H
 #define MG_IO_HTTP_MHD_H
 
+#include <gnutls/abstract.h>
 #include <microhttpd.h>
 #include <sys/queue.h>
 
@@ -26,7 +27,7 @@ struct mg_http_crowd {
     unsigned int count;
 };
 
-/* libmicrohttpd's daemon, with one certificate or none; it is given its connections. */
+/* libmicrohttpd's daemon; it is given its connections. */
 struct mg_http_daemon {
     struct mg_http_server *server;
     struct MHD_Daemon *mhd;
@@ -41,8 +42,7 @@ struct mg_http_server {
     char *address, *cert_file, *key_file;
     struct mg_loop *loop;
     struct mg_http_daemon *serving;
-    struct mg_http_daemon *ending; /* gets no more connections; NULL: none */
-    struct mg_timer *end_timer;    /* ends its grace */
+    struct mg_http_certificate *certificate; /* of new connections; NULL: plaintext */
     struct mg_http_crowd crowds[MG_HTTP_STAGE_COUNT];
     struct mg_http_place *entering; /* on its way from the lobby to the library; NULL: none */
     unsigned int lobby_max;
@@ -63,6 +63,21 @@ struct mg_http_server {
 /* ---- http/server_mhd.c ---- */
 
 void mg_http_daemon_run(struct mg_http_daemon *daemon); /* lets the library do its due work */
+
+/* ---- http/certificate_mhd.c ---- */
+
+/* MG_BAD_INPUT: as of mg_tls_pair_read. Both block on the disk. */
+enum mg_class mg_http_certificate_check(const struct mg_http_server_options *options,
+                                        struct mg_err *err) MG_MUSTCHECK;
+/* New connections get that of the files from now on, or none if the options name no files. On error they get
+ * the former one. */
+enum mg_class mg_http_certificate_renew(struct mg_http_server *server, struct mg_err *err) MG_MUSTCHECK;
+/* Before the handshake of a connection. Returns what to drop at its end: the certificate, or NULL. */
+struct mg_http_certificate *mg_http_certificate_present(struct mg_http_certificate *certificate,
+                                                        struct MHD_Connection *connection);
+void mg_http_certificate_drop(struct mg_http_certificate *certificate); /* accepts NULL */
+/* libmicrohttpd's callback for the daemon's own certificate: there is none. */
+gnutls_certificate_retrieve_function2 mg_http_on_certificate;
 
 /* ---- http/door_mhd.c: accepting and closing ---- */
 

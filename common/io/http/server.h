@@ -71,8 +71,8 @@ enum mg_class mg_http_server_create(struct mg_loop *loop, const struct mg_http_s
                                     struct mg_http_server **ret_server, struct mg_err *err) MG_MUSTCHECK;
 /* Not from within `handle`; accepts NULL. */
 void mg_http_server_destroy(struct mg_http_server *server);
-/* Reads certificate and key again. New connections get the new one; open ones may go on for 10 s. On error
- * (as of create) the old one stays. Without a certificate it does nothing. */
+/* Reads certificate and key again. New connections get the new one; open ones go on with theirs. On error (as
+ * of create) the old one stays. Without a certificate it does nothing. */
 enum mg_class mg_http_server_reload(struct mg_http_server *server, struct mg_err *err) MG_MUSTCHECK;
 int mg_http_server_port(const struct mg_http_server *server);
 /*

@@ -2,10 +2,6 @@
  * The HTTP server's daemon by libmicrohttpd, without a thread of its own: our loop watches its epoll
  * descriptor. So answers are made on the loop's thread and may read the service's state without a lock.
  *
- * libmicrohttpd (with GnuTLS) takes a certificate only when a daemon starts. For a new certificate a new
- * daemon gets the connections from then on (http/door_mhd.c gives them). The old daemon ends when its
- * connections have ended or its grace is over. So there are at most two.
- *
  * A TLS handshake is part of a connection and waits in the same epoll set. One that takes longer than a whole
  * request may take is closed, however many bytes came.
  */
@@ -25,14 +21,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/host.h"
-#include "base/log.h"
 #include "io/http/alive.h"
-#include "io/tls/check.h"
 
-#define HANDLED_MAX     32u   /* requests with the handler, if the options give no number */
-#define RELOAD_GRACE_MS 10000 /* for open connections with the former certificate */
-#define RUN_MAX_MS      10    /* for the library's turns in one of the loop; records may have one byte */
-#define ADDRESS_SIZE    128
+#define HANDLED_MAX  32u /* requests with the handler, if the options give no number */
+#define RUN_MAX_MS   10  /* for the library's turns in one of the loop; records may have one byte */
+#define ADDRESS_SIZE 128
 /* GnuTLS's default ciphers, for the two secure versions. The library takes a pointer that is not const, but
  * only reads it. */
 static char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
@@ -54,19 +47,6 @@ static void daemon_destroy(struct mg_http_daemon *daemon)
     free(daemon);
 }
 
-static void server_end_old(struct mg_http_server *server)
-{
-    mg_timer_stop(server->end_timer);
-    daemon_destroy(server->ending);
-    server->ending = NULL;
-}
-
-static bool is_idle(struct MHD_Daemon *mhd)
-{
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(mhd, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
-    return info && info->num_connections == 0;
-}
-
 /* TLS may hold decrypted bytes that epoll does not report; the time-out is 0 then. */
 void mg_http_daemon_run(struct mg_http_daemon *daemon)
 {
@@ -77,9 +57,7 @@ void mg_http_daemon_run(struct mg_http_daemon *daemon)
         (void)MHD_run(daemon->mhd); /* fails only if the library runs in another mode */
         has_timeout = MHD_get_timeout(daemon->mhd, &timeout_ms) == MHD_YES;
     } while (has_timeout && timeout_ms == 0 && mg_clock_boot_ms() < until_ms);
-    if (daemon == daemon->server->ending && is_idle(daemon->mhd)) {
-        server_end_old(daemon->server);
-    } else if (has_timeout) {
+    if (has_timeout) {
         mg_timer_start(daemon->timer, (int64_t)timeout_ms, 0);
     } else {
         mg_timer_stop(daemon->timer);
@@ -95,11 +73,6 @@ static void on_readable(void *arg, int events)
 static void on_timer(void *arg)
 {
     mg_http_daemon_run(arg);
-}
-
-static void on_end_timer(void *arg)
-{
-    server_end_old(arg);
 }
 
 /* ---- creation ---- */
@@ -186,17 +159,6 @@ static bool has_certificate(const struct mg_http_server_options *options)
     return (options->cert_file && options->cert_file[0]) || (options->key_file && options->key_file[0]);
 }
 
-static enum mg_class certificate_read(const struct mg_http_server_options *options,
-                                      struct mg_tls_pair *ret_pair, struct mg_err *err)
-{
-    const struct mg_tls_files files = {.cert_file = options->cert_file, .key_file = options->key_file};
-    enum mg_class class = mg_tls_pair_read(&files, ret_pair, err);
-    if (class != MG_OK) {
-        return mg_err_prefix(err, "HTTP on %s", options->address);
-    }
-    return MG_OK;
-}
-
 /* Whether the options permit to serve this address. */
 static enum mg_class privacy_check(const struct mg_http_server_options *options,
                                    const struct addrinfo *address, struct mg_err *err)
@@ -221,21 +183,13 @@ static enum mg_class privacy_check(const struct mg_http_server_options *options,
 enum mg_class mg_http_server_check(const struct mg_http_server_options *options, struct mg_err *err)
 {
     struct addrinfo *address = NULL;
-    struct mg_tls_pair pair;
     enum mg_class class = address_parse(options->address, &address, err);
     if (class != MG_OK) {
         return class;
     }
     class = privacy_check(options, address, err);
     freeaddrinfo(address);
-    if (class != MG_OK) {
-        return class;
-    }
-    class = certificate_read(options, &pair, err);
-    if (class == MG_OK) {
-        mg_tls_pair_finish(&pair);
-    }
-    return class;
+    return class == MG_OK ? mg_http_certificate_check(options, err) : class;
 }
 
 /* The texts of a request are C strings here, which an escaped NUL would end early: such a text stays as it is
@@ -246,13 +200,9 @@ static size_t on_escaped(void *arg, struct MHD_Connection *connection, char *tex
     return strstr(text, "%00") != NULL ? strlen(text) : MHD_http_unescape(text);
 }
 
-static struct mg_http_daemon *daemon_create(struct mg_http_server *server, const struct mg_tls_pair *pair)
+static struct mg_http_daemon *daemon_create(struct mg_http_server *server)
 {
-    struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, pair->cert},
-                                   {MHD_OPTION_HTTPS_MEM_KEY, 0, pair->key},
-                                   {MHD_OPTION_HTTPS_PRIORITIES, 0, tls_priorities},
-                                   {MHD_OPTION_END, 0, NULL}};
-    struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+    bool is_tls = server->certificate != NULL;
     struct mg_http_daemon *daemon = calloc(1, sizeof(*daemon));
     if (!daemon) {
         return NULL;
@@ -262,14 +212,14 @@ static struct mg_http_daemon *daemon_create(struct mg_http_server *server, const
     daemon->idle = mg_idle_create(server->loop, on_timer, daemon);
     if (daemon->timer && daemon->idle) {
         daemon->mhd = MHD_start_daemon(
-            MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
-                (pair->cert ? MHD_USE_TLS : 0),
+            MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | (is_tls ? MHD_USE_TLS : 0),
             0, NULL, NULL, mg_http_on_request, daemon, MHD_OPTION_NOTIFY_COMPLETED, mg_http_on_completed,
             daemon, MHD_OPTION_NOTIFY_CONNECTION, mg_http_on_connection, daemon, MHD_OPTION_UNESCAPE_CALLBACK,
             on_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT, mg_http_connections_max(server),
             MHD_OPTION_URI_LOG_CALLBACK, mg_http_on_first_line, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
             mg_http_library_timeout_s(server), MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MG_HTTP_MEMORY_MAX,
-            MHD_OPTION_ARRAY, pair->cert ? tls : none, MHD_OPTION_END);
+            is_tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, mg_http_on_certificate,
+            MHD_OPTION_HTTPS_PRIORITIES, tls_priorities, MHD_OPTION_END);
     }
     const union MHD_DaemonInfo *info =
         daemon->mhd ? MHD_get_daemon_info(daemon->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
@@ -284,46 +234,23 @@ static struct mg_http_daemon *daemon_create(struct mg_http_server *server, const
     return NULL;
 }
 
-/* Serves with the current contents of the files; the former daemon ends. */
 static enum mg_class server_serve(struct mg_http_server *server, struct mg_err *err)
 {
-    struct mg_tls_pair pair;
-    enum mg_class class = certificate_read(&server->options, &pair, err);
+    enum mg_class class = mg_http_certificate_renew(server, err);
     if (class != MG_OK) {
         return class;
     }
-    struct mg_http_daemon *next = daemon_create(server, &pair);
-    bool is_tls = pair.cert != NULL;
-    mg_tls_pair_finish(&pair);
-    if (!next) {
-        return mg_err_set(err, MG_PERMANENT, "could not listen on %s: %s", server->options.address,
-                          is_tls ? "no memory, no descriptors, or libmicrohttpd cannot use the certificate"
-                                 : "no memory or no descriptors");
+    server->serving = daemon_create(server);
+    if (!server->serving) {
+        return mg_err_set(err, MG_PERMANENT, "could not listen on %s: no memory or no descriptors",
+                          server->options.address);
     }
-    if (pair.warning[0]) {
-        mg_log(MG_LOG_WARN, "HTTP is served with a bad certificate", MG_LOG_TEXT("why", pair.warning));
-    }
-    server_end_old(server);
-    server->ending = server->serving;
-    server->serving = next;
     return MG_OK;
 }
 
 enum mg_class mg_http_server_reload(struct mg_http_server *server, struct mg_err *err)
 {
-    if (!has_certificate(&server->options)) {
-        return MG_OK;
-    }
-    enum mg_class class = server_serve(server, err);
-    if (class != MG_OK) {
-        return class;
-    }
-    if (is_idle(server->ending->mhd)) {
-        server_end_old(server);
-    } else {
-        mg_timer_start(server->end_timer, RELOAD_GRACE_MS, 0);
-    }
-    return MG_OK;
+    return has_certificate(&server->options) ? mg_http_certificate_renew(server, err) : MG_OK;
 }
 
 /* Connections with a request in hand are not closed for others, so they leave half of the descriptors. */
@@ -359,10 +286,8 @@ enum mg_class mg_http_server_create(struct mg_loop *loop, const struct mg_http_s
     server->options.address = server->address = text_keep(options->address);
     server->options.cert_file = server->cert_file = text_keep(options->cert_file);
     server->options.key_file = server->key_file = text_keep(options->key_file);
-    server->end_timer = mg_timer_create(loop, on_end_timer, server);
     server->drain_timer = mg_timer_create(loop, mg_http_on_drain, server);
-    if (!server->address || !server->cert_file || !server->key_file || !server->end_timer ||
-        !server->drain_timer) {
+    if (!server->address || !server->cert_file || !server->key_file || !server->drain_timer) {
         class = mg_err_set(err, MG_TRANSIENT, "could not listen on %s: no memory", options->address);
     } else {
         class = listen_on(options->address, &server->fd, err);
@@ -388,10 +313,9 @@ void mg_http_server_destroy(struct mg_http_server *server)
         return;
     }
     daemon_destroy(server->serving);
-    daemon_destroy(server->ending);
     mg_http_door_close(server);
-    mg_timer_destroy(server->end_timer);
     mg_timer_destroy(server->drain_timer);
+    mg_http_certificate_drop(server->certificate);
     if (server->fd >= 0) {
         (void)close(server->fd);
     }
