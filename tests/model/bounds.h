@@ -44,6 +44,12 @@
 #ifndef GUARDS
 #define GUARDS 0 /* 1: the second step has a condition; 2: the first one has, and the second one needs it */
 #endif
+#ifndef FORGETS
+#define FORGETS 0 /* the service recognises no key: it acts on every do */
+#endif
+#ifndef AT_MOST_ONCE
+#define AT_MOST_ONCE 0 /* each do is sent at most once */
+#endif
 #ifndef ANSWERED_MAY_ACT
 /* Whether a request with a final answer other than done may be delivered again. Its agent died between the
  * confirm of the reply and its ack. */

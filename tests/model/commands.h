@@ -32,7 +32,8 @@ static bool needs_person(int step)
 static int command_of(int ask)
 {
     bool is_needed = now.row.order == MG_ORDER_ERROR || needs_person(0) || needs_person(1);
-    if (COMMANDS_LEFT == 0 || !is_needed) {
+    bool is_careless = FORGETS && ask >= ASK_REPEAT && now.effects[ask - ASK_REPEAT] != 0;
+    if (COMMANDS_LEFT == 0 || !is_needed || is_careless) {
         return 0;
     }
     int m = ask == ASK_RESUME ? message(RESUME, 0, 0, RESUME_ORDER)

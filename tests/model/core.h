@@ -139,6 +139,7 @@ static void plan_init(void)
                                               .is_pivot = has_pivot(i),
                                               .learn = (enum mg_learn)LEARN,
                                               .needs_result = LEARN != 0,
+                                              .is_at_most_once = AT_MOST_ONCE,
                                               .is_absent_final = true};
     }
 }
@@ -382,6 +383,9 @@ static void resume_unguard(const struct mg_cause *cause)
     for (int i = 0; i < 2 && cause->kind == MG_CAUSE_RESUME; i++) {
         struct mg_step *step = &order.steps[i];
         bool is_revived = step->state == MG_STEP_FAILED || step->state == MG_STEP_UNKNOWN;
+#ifdef WITHOUT_QUIET_REPEAT
+        step->quiet_at_ms = cause->is_repeat ? 0 : step->quiet_at_ms;
+#endif
 #ifdef WITHOUT_RESUMED_DOUBT
         step->is_maybe = step->is_maybe && !is_revived;
 #endif

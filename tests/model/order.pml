@@ -230,6 +230,7 @@ send:
 proctype agent()
 {
     byte index, word;
+    bit is_held; /* at most once, and delivered before */
     short job;
 end_idle:
     atomic {
@@ -243,7 +244,8 @@ end_idle:
         :: requests[5] != 0 -> index = 5
         fi;
         job = requests[index];
-        c_code { bag_take(now.requests, REQUESTS, Pagent->index); };
+        c_code { bag_take(now.requests, REQUESTS, Pagent->index);
+                 Pagent->is_held = is_held_back(Pagent->job); };
         if
         :: skip
         :: losses > 0 -> losses--; /* its connection is lost: another gets the request too; this one goes on in doubt */
@@ -255,9 +257,11 @@ end_idle:
         fi;
         if
         :: crashes > 0 -> crashes--;
-            c_code { call_put(Pagent->job); job_lost(Pagent->job); };
+            c_code { if (!Pagent->is_held) { call_put(Pagent->job); }
+                     job_lost(Pagent->job); };
             goto ended
-        :: c_expr { (is_kind(Pagent->job, MG_KIND_DO)) } ->
+        :: is_held -> word = DO_FAILED_OPEN /* not called: an earlier agent may have called */
+        :: !is_held && c_expr { (is_kind(Pagent->job, MG_KIND_DO)) } ->
             if
             :: c_code { serve(Pagent->job); }; word = DO_DONE
             :: c_expr { (may_refuse(Pagent->job)) } -> word = DO_REFUSED_NO
@@ -290,7 +294,7 @@ end_idle:
             c_code { job_lost(Pagent->job); }
         fi;
 ended:
-        index = 0; word = 0; job = 0;
+        index = 0; word = 0; is_held = 0; job = 0;
         must_hold();
         goto end_idle
     }

@@ -27,9 +27,22 @@ static bool is_over(int m)
 
 static void call_put(int m)
 {
-    if (!set_put(now.calls, CALLS, m & ~MARKED)) {
+    int call = m & ~MARKED;
+    bool has_room = FORGETS ? bag_put(now.calls, CALLS, call) : set_put(now.calls, CALLS, call);
+    if (!has_room) {
         now.broken |= BROKEN_BOUND;
     }
+}
+
+/* A do that may be sent only once, and that another agent may have sent. */
+static bool is_held_back(int m)
+{
+#ifdef WITHOUT_HOLDING_BACK
+    (void)m;
+    return false;
+#else
+    return AT_MOST_ONCE && WORD(m) == MG_KIND_DO && (m & MARKED);
+#endif
 }
 
 /* The service itself has answered, and this is the only delivery: no call of the attempt acts any more. */
@@ -131,14 +144,13 @@ static int key_bit(int call)
 #endif
 }
 
-/* The service recognises keys: a do that was done is not done twice. An undo does not affect a do that
- * arrives later. */
+/* A service that recognises keys does no do twice. An undo does not affect a do that arrives later. */
 static void serve(int call)
 {
     tell("the service acts on the", call);
     int step = STEP(call);
     if (WORD(call) == MG_KIND_DO) {
-        if (!(now.done_keys[step] & key_bit(call))) {
+        if (FORGETS || !(now.done_keys[step] & key_bit(call))) {
             now.done_keys[step] |= key_bit(call);
             if (now.effects[step]++ > 0) {
                 now.broken |= BROKEN_ONCE;
@@ -195,7 +207,7 @@ static bool is_idle(int call)
     (void)call;
     return false;
 #else
-    return WORD(call) == MG_KIND_DO ? (now.done_keys[STEP(call)] & key_bit(call)) != 0
+    return WORD(call) == MG_KIND_DO ? !FORGETS && (now.done_keys[STEP(call)] & key_bit(call)) != 0
                                     : now.is_undone[STEP(call)] && now.effects[STEP(call)] == 0;
 #endif
 }

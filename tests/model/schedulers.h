@@ -258,7 +258,8 @@ static int requests_again(int me)
 {
     int count = 0;
     for (int i = 0; i < 2; i++) {
-        if (is_running(&now.row, i) && now.row.cause[i] == identity(now.hand[me])) {
+        bool is_once = AT_MOST_ONCE && now.row.kind[i] == MG_KIND_DO;
+        if (is_running(&now.row, i) && !is_once && now.row.cause[i] == identity(now.hand[me])) {
             send_add(me, send_of(&now.row, i, true));
             count++;
         }
@@ -394,6 +395,30 @@ static void statuses_arrived(int me)
     }
 }
 
+/* A request that is not sent again is a cause of its own. */
+static void send_given_up(int me, int slot, bool may_be_out)
+{
+    int send = now.sends[2 * me + slot];
+    now.sends[2 * me + slot] = 0;
+    int m = message(UNPUBLISHABLE, STEP(send), ATTEMPT(send), may_be_out);
+#ifdef WITHOUT_VERSION_GUARD
+    now.seen[me] = now.row;
+#endif
+    struct mg_cause cause = cause_of(&now.row, m);
+    if (decide(&now.row, &cause, false, false) == MG_GO) {
+        row_write(me, &cause, m, false);
+    }
+}
+
+static void send_failed(int me, int slot)
+{
+    int send = now.sends[2 * me + slot];
+    if (send != 0) { /* else answered meanwhile */
+        tell("the broker did not take the", send);
+        send_given_up(me, slot, send & MARKED);
+    }
+}
+
 /* The outcome of the publish is unknown: the step is marked maybe, and the request goes out once more,
  * marked. */
 static void send_again(int me, int slot)
@@ -404,30 +429,15 @@ static void send_again(int me, int slot)
     }
     int step = STEP(send);
     tell("nobody knows whether the broker took the", send);
+    if (AT_MOST_ONCE && WORD(send) == MG_KIND_DO) {
+        send_given_up(me, slot, true);
+        return;
+    }
     now.sends[2 * me + slot] = 0;
     if (is_running(&now.row, step) && now.row.attempt[step] == ATTEMPT(send) &&
         now.row.kind[step] == WORD(send)) {
         republish_write(me, step);
         now.sends[2 * me + slot] = (short)(send | MARKED);
-    }
-}
-
-/* The broker refused a request: a cause of its own. */
-static void send_failed(int me, int slot)
-{
-    int send = now.sends[2 * me + slot];
-    if (send == 0) { /* answered meanwhile */
-        return;
-    }
-    tell("the broker did not take the", send);
-    now.sends[2 * me + slot] = 0;
-    int m = message(UNPUBLISHABLE, STEP(send), ATTEMPT(send), send & MARKED ? 1 : 0);
-#ifdef WITHOUT_VERSION_GUARD
-    now.seen[me] = now.row;
-#endif
-    struct mg_cause cause = cause_of(&now.row, m);
-    if (decide(&now.row, &cause, false, false) == MG_GO) {
-        row_write(me, &cause, m, false);
     }
 }
 
