@@ -5,6 +5,7 @@
  */
 #include <check.h>
 #include <jansson.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -366,6 +367,56 @@ START_TEST(a_child_after_fork_is_told_so)
 }
 END_TEST
 
+struct cancelled {
+    struct mg_client *client;
+    struct mg_agent *agent;
+    int returned;     /* calls */
+    int state_before; /* the thread's own at its end */
+};
+
+/* The cancellation is there before each call, and waits for the first cancellation point. In the end the
+ * thread itself forbids it: the sanitizers cannot bear one. */
+static void *cancelled_calls(void *arg)
+{
+    struct cancelled *of = arg;
+    struct mg_client *other = NULL;
+    struct mg_client_status *status = NULL;
+    const struct mg_client_order order = {.workflow = "hello", .order_id = "cancelled"};
+    char id[MG_CLIENT_ORDER_ID_SIZE];
+    (void)pthread_cancel(pthread_self());
+    of->returned += mg_client_open(&(struct mg_client_options){.url = URL}, &other, NULL) == MG_ERROR_NONE;
+    of->returned += mg_client_submit(of->client, &order, 10, id, NULL) == MG_ERROR_TIMEOUT;
+    of->returned += mg_client_next(of->client, id, 10, &status, NULL) == MG_ERROR_TIMEOUT;
+    of->returned += mg_client_wait(of->client, id, 10, &status, NULL) == MG_ERROR_TIMEOUT;
+    mg_client_forget(of->client, id);
+    mg_client_close(other);
+    of->returned += mg_agent_run(of->agent, NULL) == MG_ERROR_NONE;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &of->state_before);
+    return NULL;
+}
+
+/* Would catch: a cancelled thread that keeps the client's lock, or its place among those that wait. */
+START_TEST(a_cancellation_takes_effect_after_the_call)
+{
+    struct cancelled of = {.client = client_open()};
+    struct mg_error error = {0};
+    pthread_t thread;
+    char id[MG_CLIENT_ORDER_ID_SIZE];
+    ck_assert_int_eq(mg_agent_open(&(struct mg_agent_options){.url = URL}, &of.agent, &error), MG_ERROR_NONE);
+    ck_assert_int_eq(mg_agent_serve(of.agent, "bank", nothing, NULL, NULL, NULL, &error), MG_ERROR_NONE);
+    mg_agent_stop(of.agent);
+    ck_assert_int_eq(pthread_create(&thread, NULL, cancelled_calls, &of), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(of.returned, 5);
+    ck_assert_int_eq(of.state_before, PTHREAD_CANCEL_ENABLE);
+    ck_assert_int_eq(
+        mg_client_submit(of.client, &(struct mg_client_order){.workflow = "hello"}, 10, id, &error),
+        MG_ERROR_TIMEOUT);
+    mg_agent_close(of.agent);
+    mg_client_close(of.client);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("library_arguments");
@@ -373,6 +424,7 @@ int main(void)
     tcase_add_test(tests, each_wrong_argument_is_refused_at_once);
     tcase_add_test(tests, an_absent_argument_is_refused);
     tcase_add_test(tests, a_child_after_fork_is_told_so);
+    tcase_add_test(tests, a_cancellation_takes_effect_after_the_call);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

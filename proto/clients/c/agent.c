@@ -216,7 +216,7 @@ static enum mg_error_code agent_check(const struct library_agent *library, struc
     return mg_library_is_own(library->maker, error) ? MG_ERROR_NONE : MG_ERROR_CLOSED;
 }
 
-enum mg_error_code mg_agent_run(struct mg_agent *agent, struct mg_error *error)
+static enum mg_error_code agent_run_held(struct mg_agent *agent, struct mg_error *error)
 {
     struct library_agent *library = library_of(agent);
     struct mg_err err;
@@ -244,6 +244,14 @@ enum mg_error_code mg_agent_run(struct mg_agent *agent, struct mg_error *error)
     return running == 0
                ? MG_ERROR_NONE
                : mg_error_set(error, MG_ERROR_TIMEOUT, "%d handlers did not return in time", running);
+}
+
+enum mg_error_code mg_agent_run(struct mg_agent *agent, struct mg_error *error)
+{
+    int state = mg_library_cancel_hold();
+    enum mg_error_code code = agent_run_held(agent, error);
+    mg_library_cancel_release(state);
+    return code;
 }
 
 void mg_agent_stop(struct mg_agent *agent)
@@ -323,8 +331,8 @@ static enum mg_error_code options_check(const struct mg_agent_options *options, 
     return MG_ERROR_NONE;
 }
 
-enum mg_error_code mg_agent_open(const struct mg_agent_options *options, struct mg_agent **ret_agent,
-                                 struct mg_error *error)
+static enum mg_error_code agent_open_held(const struct mg_agent_options *options, struct mg_agent **ret_agent,
+                                          struct mg_error *error)
 {
     enum mg_error_code code = options_check(options, error);
     if (code != MG_ERROR_NONE) {
@@ -355,7 +363,16 @@ enum mg_error_code mg_agent_open(const struct mg_agent_options *options, struct 
     return MG_ERROR_NONE;
 }
 
-void mg_agent_close(struct mg_agent *agent)
+enum mg_error_code mg_agent_open(const struct mg_agent_options *options, struct mg_agent **ret_agent,
+                                 struct mg_error *error)
+{
+    int state = mg_library_cancel_hold();
+    enum mg_error_code code = agent_open_held(options, ret_agent, error);
+    mg_library_cancel_release(state);
+    return code;
+}
+
+static void agent_close_held(struct mg_agent *agent)
 {
     struct library_agent *library = library_of(agent);
     if (agent == NULL || getpid() != library->maker) {
@@ -373,6 +390,13 @@ void mg_agent_close(struct mg_agent *agent)
         free(library->texts[i]);
     }
     free(library);
+}
+
+void mg_agent_close(struct mg_agent *agent)
+{
+    int state = mg_library_cancel_hold();
+    agent_close_held(agent);
+    mg_library_cancel_release(state);
 }
 
 static struct mg_service *service_create(const char *name, int concurrency)
@@ -418,8 +442,9 @@ static enum mg_error_code service_check(const struct library_agent *library, con
     return MG_ERROR_NONE;
 }
 
-enum mg_error_code mg_agent_serve(struct mg_agent *agent, const char *service, mg_work_fn *act,
-                                  mg_work_fn *undo, mg_work_fn *verify, void *arg, struct mg_error *error)
+static enum mg_error_code agent_serve_held(struct mg_agent *agent, const char *service, mg_work_fn *act,
+                                           mg_work_fn *undo, mg_work_fn *verify, void *arg,
+                                           struct mg_error *error)
 {
     const struct library_agent *library = library_of(agent);
     enum mg_error_code code = agent_check(library, error);
@@ -440,4 +465,13 @@ enum mg_error_code mg_agent_serve(struct mg_agent *agent, const char *service, m
     handlers->of_kind[MG_KIND_VERIFY] = verify;
     handlers->arg = arg;
     return MG_ERROR_NONE;
+}
+
+enum mg_error_code mg_agent_serve(struct mg_agent *agent, const char *service, mg_work_fn *act,
+                                  mg_work_fn *undo, mg_work_fn *verify, void *arg, struct mg_error *error)
+{
+    int state = mg_library_cancel_hold();
+    enum mg_error_code code = agent_serve_held(agent, service, act, undo, verify, arg, error);
+    mg_library_cancel_release(state);
+    return code;
 }

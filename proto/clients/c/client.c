@@ -223,8 +223,8 @@ static struct mg_client *client_create(void)
     return client;
 }
 
-enum mg_error_code mg_client_open(const struct mg_client_options *options, struct mg_client **ret_client,
-                                  struct mg_error *error)
+static enum mg_error_code client_open_held(const struct mg_client_options *options,
+                                           struct mg_client **ret_client, struct mg_error *error)
 {
     static const int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
     sigset_t all, before;
@@ -255,13 +255,22 @@ enum mg_error_code mg_client_open(const struct mg_client_options *options, struc
     return MG_ERROR_NONE;
 }
 
+enum mg_error_code mg_client_open(const struct mg_client_options *options, struct mg_client **ret_client,
+                                  struct mg_error *error)
+{
+    int state = mg_library_cancel_hold();
+    enum mg_error_code code = client_open_held(options, ret_client, error);
+    mg_library_cancel_release(state);
+    return code;
+}
+
 static void client_wake(const struct mg_client *client)
 {
     const uint64_t one = 1;
     (void)!write(client->wake_fd, &one, sizeof(one)); /* fails only if it is readable for long already */
 }
 
-void mg_client_close(struct mg_client *client)
+static void client_close_held(struct mg_client *client)
 {
     if (client == NULL || !mg_library_is_own(client->maker, NULL)) {
         return;
@@ -276,6 +285,13 @@ void mg_client_close(struct mg_client *client)
     client_wake(client);
     (void)pthread_join(client->thread, NULL);
     client_free(client);
+}
+
+void mg_client_close(struct mg_client *client)
+{
+    int state = mg_library_cancel_hold();
+    client_close_held(client);
+    mg_library_cancel_release(state);
 }
 
 /* ---- calls ---- */
@@ -442,9 +458,9 @@ static enum mg_error_code confirm_await(const struct call *call, const char *ord
     }
 }
 
-enum mg_error_code mg_client_submit(struct mg_client *client, const struct mg_client_order *wanted,
-                                    int64_t timeout_ms, char ret_order_id[MG_CLIENT_ORDER_ID_SIZE],
-                                    struct mg_error *error)
+static enum mg_error_code client_submit_held(struct mg_client *client, const struct mg_client_order *wanted,
+                                             int64_t timeout_ms, char ret_order_id[MG_CLIENT_ORDER_ID_SIZE],
+                                             struct mg_error *error)
 {
     struct mg_library_order *order;
     char order_id[MG_CLIENT_ORDER_ID_SIZE];
@@ -467,6 +483,16 @@ enum mg_error_code mg_client_submit(struct mg_client *client, const struct mg_cl
     return code;
 }
 
+enum mg_error_code mg_client_submit(struct mg_client *client, const struct mg_client_order *wanted,
+                                    int64_t timeout_ms, char ret_order_id[MG_CLIENT_ORDER_ID_SIZE],
+                                    struct mg_error *error)
+{
+    int state = mg_library_cancel_hold();
+    enum mg_error_code code = client_submit_held(client, wanted, timeout_ms, ret_order_id, error);
+    mg_library_cancel_release(state);
+    return code;
+}
+
 /* The status that a call waits for, or NULL; and when to look again, by the clock since boot. */
 static const struct mg_kept_status *next_status(struct mg_library_order *order, int64_t *ret_due_ms)
 {
@@ -480,9 +506,9 @@ static const struct mg_kept_status *end_status(struct mg_library_order *order, i
     return newest != NULL && newest->is_end ? newest : NULL;
 }
 
-static enum mg_error_code status_await(struct mg_client *client, const char *order_id, int64_t timeout_ms,
-                                       bool is_next, struct mg_client_status **ret_status,
-                                       struct mg_error *error)
+static enum mg_error_code status_await_held(struct mg_client *client, const char *order_id,
+                                            int64_t timeout_ms, bool is_next,
+                                            struct mg_client_status **ret_status, struct mg_error *error)
 {
     enum mg_error_code code = client_check(client, order_id, error);
     if (code != MG_ERROR_NONE) {
@@ -522,6 +548,16 @@ static enum mg_error_code status_await(struct mg_client *client, const char *ord
     return code;
 }
 
+static enum mg_error_code status_await(struct mg_client *client, const char *order_id, int64_t timeout_ms,
+                                       bool is_next, struct mg_client_status **ret_status,
+                                       struct mg_error *error)
+{
+    int state = mg_library_cancel_hold();
+    enum mg_error_code code = status_await_held(client, order_id, timeout_ms, is_next, ret_status, error);
+    mg_library_cancel_release(state);
+    return code;
+}
+
 enum mg_error_code mg_client_next(struct mg_client *client, const char *order_id, int64_t timeout_ms,
                                   struct mg_client_status **ret_status, struct mg_error *error)
 {
@@ -534,7 +570,7 @@ enum mg_error_code mg_client_wait(struct mg_client *client, const char *order_id
     return status_await(client, order_id, timeout_ms, false, ret_status, error);
 }
 
-void mg_client_forget(struct mg_client *client, const char *order_id)
+static void client_forget_held(struct mg_client *client, const char *order_id)
 {
     if (client_check(client, order_id, NULL) != MG_ERROR_NONE) {
         return;
@@ -545,4 +581,11 @@ void mg_client_forget(struct mg_client *client, const char *order_id)
         order_drop(client, order);
     }
     call_end(client);
+}
+
+void mg_client_forget(struct mg_client *client, const char *order_id)
+{
+    int state = mg_library_cancel_hold();
+    client_forget_held(client, order_id);
+    mg_library_cancel_release(state);
 }

@@ -6,7 +6,8 @@
  * A client posts orders and receives their statuses. Its connection has a thread of its own, which takes no
  * signals; the library changes no signal handler. Any thread may call the functions; those with a time-out
  * wait. In a child after fork(2) the clients and agents of its parent are closed: functions with an error
- * give MG_ERROR_CLOSED, and the others do nothing.
+ * give MG_ERROR_CLOSED, and the others do nothing. No function is a cancellation point: pthread_cancel(3)
+ * takes effect after its return. A handler must return.
  *
  * An agent takes the requests of services and answers them by handlers. It keeps the protocol as
  * makegood-agent does: deadlines by the database's clock, priorities, the circuit breaker, pause and limit.

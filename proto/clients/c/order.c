@@ -36,6 +36,18 @@ enum mg_error_code mg_error_from(struct mg_error *error, const struct mg_err *er
     return mg_error_set(error, code, "%s", err->text);
 }
 
+int mg_library_cancel_hold(void)
+{
+    int state = PTHREAD_CANCEL_ENABLE;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state); /* fails for another state only */
+    return state;
+}
+
+void mg_library_cancel_release(int state)
+{
+    (void)pthread_setcancelstate(state, NULL);
+}
+
 bool mg_library_is_own(pid_t maker, struct mg_error *error)
 {
     bool is_own = getpid() == maker;

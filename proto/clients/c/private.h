@@ -21,6 +21,12 @@ extern const struct mg_broker_names mg_library_names;
 /* False: this is a child of the process `maker`, which opened the client or agent; an error reports it. */
 bool mg_library_is_own(pid_t maker, struct mg_error *error);
 
+/* A thread that is cancelled within a call would keep the lock, and be counted for ever. So each call that
+ * waits, locks or reads files returns before the cancellation of its thread takes effect. Returns the
+ * former state, for the release. */
+int mg_library_cancel_hold(void);
+void mg_library_cancel_release(int state);
+
 /* Opens the log of the process, once for all clients and agents. */
 void mg_library_log_start(void);
 
