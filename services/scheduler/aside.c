@@ -21,14 +21,17 @@
  */
 #define MG_ASIDE_PATIENT_EACH 8
 /* The bound, both of tries and time. Of a passing fault: longer than maintenance holds a lock. Of a lasting
- * one: long enough to see that it lasts. */
+ * one: long enough to see that it lasts. One of a single order without a witness has the long one: meanwhile
+ * another order meets the fault too, or is the witness. */
 #define MG_ASIDE_PASSING_FOR_MS (10 * 60 * 1000)
 #define MG_ASIDE_PASSING_TRIES  10
 #define MG_ASIDE_LASTING_FOR_MS 5000
 #define MG_ASIDE_LASTING_TRIES  4
-/* So many orders with the same fault, such as one long transaction that locks them all, or a trigger or a
- * constraint that refuses the next state of each of them. */
+/* So many orders with one fault, such as a long transaction that locks them all, or a trigger that refuses
+ * the next state of each: it counts as one of all, even if others are written. */
 #define MG_ASIDE_CROWD 8
+/* So many have one fault of all, if no other order was written as they are. */
+#define MG_ASIDE_ALIKE 2
 /* Supervisors ask again within this time: an order without causes is then of no interest. */
 #define MG_ASIDE_FORGET_MS (3 * 60 * 1000)
 /* Orders that wait at once: more are left to the broker for a while. */
@@ -75,43 +78,62 @@ static struct mg_aside_order *order_add(struct mg_scheduler *scheduler, const ch
     order->scheduler = scheduler;
     snprintf(order->order_id, sizeof(order->order_id), "%s", order_id);
     order->since_boot_ms = mg_clock_boot_ms();
-    order->stored_before = scheduler->aside.stored_others;
     TAILQ_INSERT_TAIL(&scheduler->aside.orders, order, entry);
     mg_metric_set(scheduler->series.orders_aside, ++scheduler->aside.order_count);
     return order;
 }
 
-/* ---- crowds ---- */
+/* ---- faults of all ---- */
 
 static bool is_waiting(const struct mg_aside_order *order)
 {
     return order->tries > 0 && (order->works.first != NULL || order->is_trying);
 }
 
-/* The orders that wait for the same fault, this one included. A fault that is proved in an order's own rows
- * makes no crowd, however many have lost the same. */
-static int crowd_count(const struct mg_aside_order *order)
+/* The text may name the row, a block or a moment. It counts only where the database gave no SQLSTATE. */
+static bool is_alike(const struct mg_aside_order *a, const struct mg_aside_order *b)
+{
+    bool is_same_text = a->sqlstate[0] != '\0' || strcmp(a->text, b->text) == 0;
+    return a->is_read == b->is_read && strcmp(a->sqlstate, b->sqlstate) == 0 && is_same_text;
+}
+
+/* The orders that wait for faults alike, this one included. A fault that is proved in an order's own rows is
+ * its own, however many have lost the same. */
+static int alike_count(const struct mg_aside_order *order)
 {
     const struct mg_aside_order *other;
     int count = 0;
     TAILQ_FOREACH(other, &order->scheduler->aside.orders, entry)
     {
         bool may_be_of_all = is_waiting(other) && other->refusal != MG_REFUSAL_DAMAGED;
-        count += may_be_of_all && strcmp(other->text, order->text) == 0 ? 1 : 0;
+        count += may_be_of_all && is_alike(other, order) ? 1 : 0;
     }
     return count;
+}
+
+/* Another order with changes of the same kinds was stored since. */
+static bool has_witness(const struct mg_aside_order *order)
+{
+    return mg_change_log_has(&order->scheduler->aside.log, &order->changes, order->stored_before);
+}
+
+/* The orders that wait for one fault of all, this one included; 0: its fault may be its own. */
+static int crowd_count(const struct mg_aside_order *order)
+{
+    int count = order->refusal != MG_REFUSAL_DAMAGED ? alike_count(order) : 0;
+    if (count >= MG_ASIDE_CROWD) {
+        return count;
+    }
+    return count >= MG_ASIDE_ALIKE && !has_witness(order) ? count : 0;
 }
 
 const struct mg_aside_order *mg_aside_crowd(const struct mg_scheduler *scheduler, int *ret_count)
 {
     const struct mg_aside_order *order;
-    if (scheduler->aside.order_count < MG_ASIDE_CROWD) {
-        return NULL;
-    }
     TAILQ_FOREACH(order, &scheduler->aside.orders, entry) /* the oldest first */
     {
         *ret_count = is_waiting(order) ? crowd_count(order) : 0;
-        if (*ret_count >= MG_ASIDE_CROWD) {
+        if (*ret_count > 0) {
             return order;
         }
     }
@@ -131,7 +153,7 @@ static bool has_room(const struct mg_aside_order *order, const struct mg_work *w
     if (work->delivery == NULL) { /* it waits for nothing from a queue; its origin's is counted there */
         return true;
     }
-    int parts = crowd_count(order) >= MG_ASIDE_CROWD ? MG_ASIDE_SHARE - 1 : 1;
+    int parts = crowd_count(order) > 0 ? MG_ASIDE_SHARE - 1 : 1;
     return scheduler->aside.held[work->lane] <
                parts * mg_consumed_prefetch(scheduler, work->lane) / MG_ASIDE_SHARE &&
            scheduler->aside.bytes + size_of(work) <= scheduler->options->memory_bytes / MG_MEMORY_ASIDE;
@@ -218,9 +240,27 @@ static int64_t pause_ms(const struct mg_aside_order *order)
     return mg_backoff_ms(MG_ASIDE_PAUSE_MIN_MS, MG_ASIDE_PAUSE_MAX_MS, order->tries, -1, mg_random_u64());
 }
 
-void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold, enum mg_refusal refusal, const char *text)
+/* The refusal of this try. */
+static void order_note(struct mg_aside_order *order, const struct mg_fold *fold)
+{
+    const char *sqlstate = fold->refused != NULL ? fold->sqlstate : fold->write->sqlstate;
+    if (order->tries == 0 || strcmp(order->sqlstate, sqlstate) != 0) {
+        order->stored_before = order->scheduler->aside.log.count;
+    }
+    order->is_read = fold->refused != NULL;
+    order->is_new = !order->is_read && fold->write->expected_version == 0;
+    order->refusal = order->is_read ? fold->refusal : fold->write->refusal;
+    order->changes = order->is_read ? mg_changes_of_read() : mg_changes_of(fold->write);
+    (void)snprintf(order->sqlstate, sizeof(order->sqlstate), "%s", sqlstate);
+    (void)snprintf(order->text, sizeof(order->text), "%s",
+                   order->is_read ? fold->refused : fold->write->text);
+}
+
+void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold)
 {
     struct mg_scheduler *scheduler = batch->scheduler;
+    enum mg_refusal refusal = fold->refused != NULL ? fold->refusal : fold->write->refusal;
+    const char *text = fold->refused != NULL ? fold->refused : fold->write->text;
     struct mg_aside_order *order = order_find(scheduler, fold->order_id);
     bool is_news = order == NULL;
     order = is_news ? order_add(scheduler, fold->order_id) : order;
@@ -230,8 +270,7 @@ void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold, enum mg_refus
            MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", text));
     if (order != NULL) {
         order->is_trying = order->is_listed = false;
-        order->refusal = refusal;
-        snprintf(order->text, sizeof(order->text), "%s", text);
+        order_note(order, fold);
         order->retry_boot_ms = mg_clock_boot_ms() + pause_ms(order);
         order->tries++;
     }
@@ -245,14 +284,28 @@ void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold, enum mg_refus
     }
 }
 
-void mg_aside_stored(struct mg_scheduler *scheduler, const char *order_id, bool is_written)
+/* It was read, or changed, or both. */
+static void log_stored(struct mg_change_log *log, const struct mg_fold *fold)
 {
-    struct mg_aside_order *order = order_find(scheduler, order_id);
+    struct mg_changes changes;
+    if (!fold->is_guessed) {
+        changes = mg_changes_of_read();
+        mg_change_log_add(log, &changes);
+    }
+    if (fold->write != NULL) {
+        changes = mg_changes_of(fold->write);
+        mg_change_log_add(log, &changes);
+    }
+}
+
+void mg_aside_stored(struct mg_scheduler *scheduler, const struct mg_fold *fold)
+{
+    struct mg_aside_order *order = order_find(scheduler, fold->order_id);
     if (order == NULL) {
-        scheduler->aside.stored_others += is_written ? 1 : 0;
+        log_stored(&scheduler->aside.log, fold);
         return;
     }
-    mg_log(MG_LOG_INFO, "the database takes an order's rows again", MG_LOG_TEXT("order_id", order_id));
+    mg_log(MG_LOG_INFO, "the database takes an order's rows again", MG_LOG_TEXT("order_id", fold->order_id));
     order->is_trying = false;
     order->tries = 0;
     if (!order->is_asking && order->works.first == NULL) {
@@ -414,30 +467,14 @@ void mg_aside_finish(struct mg_scheduler *scheduler)
 
 /* ---- the end of patience ---- */
 
-/* Orders that wait together without one that is written since, and a crowd with one fault, have a fault of
- * all: none is judged. */
-static bool is_of_all(const struct mg_aside_order *order)
-{
-    const struct mg_asides *aside = &order->scheduler->aside;
-    const struct mg_aside_order *other;
-    int others = 0;
-    if (order->refusal == MG_REFUSAL_DAMAGED) {
-        return false;
-    }
-    TAILQ_FOREACH(other, &aside->orders, entry)
-    {
-        others += other != order && other->tries > 0 ? 1 : 0;
-    }
-    return (others > 0 && aside->stored_others == order->stored_before) ||
-           crowd_count(order) >= MG_ASIDE_CROWD;
-}
-
 static bool is_over(const struct mg_aside_order *order)
 {
-    bool is_passing = order->refusal == MG_REFUSAL_PASSING;
+    /* The store's witness is read and is a new order; other changes it has not. */
+    bool is_witnessed = order->is_read || order->is_new || has_witness(order);
+    bool may_pass = order->refusal == MG_REFUSAL_PASSING || !is_witnessed;
     int64_t age_ms = mg_clock_boot_ms() - order->since_boot_ms;
-    return is_passing ? order->tries >= MG_ASIDE_PASSING_TRIES && age_ms >= MG_ASIDE_PASSING_FOR_MS
-                      : order->tries >= MG_ASIDE_LASTING_TRIES && age_ms >= MG_ASIDE_LASTING_FOR_MS;
+    return may_pass ? order->tries >= MG_ASIDE_PASSING_TRIES && age_ms >= MG_ASIDE_PASSING_FOR_MS
+                    : order->tries >= MG_ASIDE_LASTING_TRIES && age_ms >= MG_ASIDE_LASTING_FOR_MS;
 }
 
 /* The order is set aside: its messages are kept in dead.letters. */
@@ -488,7 +525,7 @@ static void on_looked_up(void *arg, const char *by, const char *reason, const st
         order_end(order, by, reason);
     } else if (err != NULL && order->is_listed) { /* unknown: later, or another scheduler */
         order_leave(order);
-    } else if (err == NULL && order->works.first != NULL && is_over(order) && !is_of_all(order)) {
+    } else if (err == NULL && order->works.first != NULL && is_over(order) && crowd_count(order) == 0) {
         const struct mg_aside row = {
             .order_id = order->order_id, .by = scheduler->options->instance, .reason = order->text};
         order->is_asking = true;

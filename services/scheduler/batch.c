@@ -57,7 +57,6 @@ static void batch_doubt(struct mg_batch *batch);
 static void batch_retry(struct mg_batch *batch, const struct mg_err *err);
 static void batch_settle(struct mg_batch *batch);
 static bool batch_has_untried(const struct mg_batch *batch);
-static void fold_set_aside(struct mg_batch *batch, struct mg_fold *fold);
 static void batch_end(struct mg_batch *batch);
 static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold *fold);
 static enum fold_outcome item_outcome(struct mg_item *item);
@@ -214,7 +213,7 @@ static void batch_settle(struct mg_batch *batch)
     }
     for (int i = 0; i < batch->fold_count; i++) {
         if (batch->folds[i]->outcome == FOLD_ASIDE) {
-            fold_set_aside(batch, batch->folds[i]);
+            mg_aside_refuse(batch, batch->folds[i]);
         }
     }
     mg_scheduler_stored(scheduler, !batch_has_untried(batch));
@@ -229,15 +228,6 @@ static bool batch_has_untried(const struct mg_batch *batch)
         }
     }
     return false;
-}
-
-static void fold_set_aside(struct mg_batch *batch, struct mg_fold *fold)
-{
-    if (fold->refused != NULL) {
-        mg_aside_refuse(batch, fold, fold->refusal, fold->refused);
-    } else {
-        mg_aside_refuse(batch, fold, fold->write->refusal, fold->write->text);
-    }
 }
 
 static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold *fold)
@@ -302,13 +292,13 @@ static void fold_poisoned(struct mg_scheduler *scheduler, const struct mg_fold *
 
 static void fold_stored(struct mg_scheduler *scheduler, struct mg_fold *fold)
 {
+    if (scheduler->aside.order_count > 0) {
+        mg_aside_stored(scheduler, fold);
+    }
     bool is_open = fold->write != NULL && !mg_order_state_is_terminal(fold->record->order.state);
     if (is_open) {
         fold->record->stored_steps |= fold->write->changed_steps;
         mg_cache_put(&scheduler->cache, fold->record, mg_clock_boot_ms());
-    }
-    if (scheduler->aside.order_count > 0) {
-        mg_aside_stored(scheduler, fold->order_id, fold->write != NULL);
     }
     sends_prune(fold);
     mg_fold_count(fold);

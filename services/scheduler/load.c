@@ -254,6 +254,7 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
             item->fold->record = loaded->record;
             item->fold->is_unreadable = item->fold->is_unreadable || loaded->is_unreadable;
             item->fold->refused = loaded->refused;
+            memcpy(item->fold->sqlstate, loaded->sqlstate, sizeof(loaded->sqlstate));
             item->fold->refusal = loaded->refusal;
             item->event = loaded->event;
             item->sent_status = loaded->sent_status;

@@ -1,7 +1,7 @@
 /*
  * Work waits if it could be decided or published now: closed gates, a full window, a server that is known to
  * be down, and suspects that wait for their turn are other waits. Orders that wait apart, since the store
- * refuses them, hold up no others, and have an alert of their own; but a crowd of them with one fault stands.
+ * refuses them, hold up no others, and have an alert of their own; but those with a fault of all stand.
  */
 #include "standstill.h"
 

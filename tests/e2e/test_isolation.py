@@ -8,6 +8,7 @@ import time
 import psycopg2
 
 from harness import DEADLINE_S, scenario, step
+from test_standstill import TOLD_S as STANDS_S, unready, wrong
 
 TOLD_S = 4.0  # schedulers read the list of orders that are set aside every two seconds
 OUTAGE_S = 20.0  # a real one takes longer; every bound of the scheduler for one faulty order is over by then
@@ -200,6 +201,55 @@ def a_database_that_refuses_every_write_judges_no_message(s):
     for order in before + after:
         s.wait_state(order, "processed", 2 * DEADLINE_S)
     assert s.client.depth("dead.letters") == 0
+
+
+@contextlib.contextmanager
+def no_step_done(s):
+    """A trigger refuses each step that becomes done, as a broken audit does, and its words name the order."""
+    s.rows("""CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+              RAISE 'audit: cannot store a change of order %%', NEW.order_id USING ERRCODE = 'P0001'; END $$; SELECT 1""")
+    s.rows("""CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON order_step FOR EACH ROW WHEN (NEW.state = 'done')
+              EXECUTE FUNCTION refuse(); SELECT 1""")
+    yield
+    s.rows("DROP TRIGGER refuse ON order_step; SELECT 1")
+
+
+def no_step_done_judges_none(s, count, every_s):
+    """`count` orders are under way, and a new one comes each `every_s`."""
+    orders = in_the_middle(s, count)
+    scheduler = s.cluster.schedulers[0]
+    with no_step_done(s):
+        go_on(s)
+        began = posted = time.monotonic()
+
+        def is_over():
+            nonlocal posted
+            assert s.client.depth("dead.letters") == 0 and not s.rows("SELECT 1 FROM order_aside")
+            if time.monotonic() - posted >= every_s:
+                orders.append(s.client.submit("three"))
+                posted = time.monotonic()
+            return time.monotonic() - began >= 1.5 * OUTAGE_S
+        s.wait(is_over, "the outage is over", 3 * OUTAGE_S)
+        s.wait(lambda: unready(scheduler, "orders alike"), "the scheduler reports its standstill", STANDS_S)
+        s.wait(lambda: wrong(s, "orders alike"), "doctor names it", STANDS_S)
+        s.wait(lambda: [alert for alert in s.alerts("standstill") if alert["closed_at"] is None], "an alert is open", STANDS_S)
+        assert not s.rows("SELECT 1 FROM order_aside") and not s.alerts("set_aside"), s.alerts("set_aside")
+    for order in orders:
+        s.wait_state(order, "processed", 2 * DEADLINE_S)
+    scheduler.wait_ready()
+    assert s.client.depth("dead.letters") == 0
+
+
+@scenario()
+def a_fault_of_all_that_names_each_order_judges_none(s):
+    """Would catch: orders that are set aside one by one, since a trigger's words differ by order and new orders are taken."""
+    no_step_done_judges_none(s, CROWD, 0.1)
+
+
+@scenario()
+def a_fault_of_all_judges_none_in_a_store_with_few_orders(s):
+    """Would catch: the same with fewer open orders than a crowd, the first of them alone for a while."""
+    no_step_done_judges_none(s, 1, 8)
 
 
 @scenario()

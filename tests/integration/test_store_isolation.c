@@ -135,6 +135,23 @@ START_TEST(a_witness_has_changes_too)
 }
 END_TEST
 
+/* Would catch: orders that are judged one by one while the database takes only steps that have not begun. */
+START_TEST(a_witness_is_a_running_order)
+{
+    rig_admin(&rig,
+              "CREATE TRIGGER refuse BEFORE INSERT ON order_step FOR EACH ROW WHEN (NEW.state = 'running')"
+              " EXECUTE FUNCTION refuse('P0001')");
+    for (int i = 0; i < COUNT; i++) {
+        records[i].order.steps[0].state = MG_STEP_RUNNING;
+    }
+    orders_write(0);
+    ck_assert_int_ne(rig.err.class, MG_OK);
+    rig_admin(&rig, "DROP TRIGGER refuse ON order_step");
+    orders_write(0);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+}
+END_TEST
+
 /* Would catch: a batch that waits for one lock again and again; a lock of a step's row that is not found. */
 START_TEST(others_are_written_past_locked_orders)
 {
@@ -483,6 +500,7 @@ int main(void)
     tcase_add_loop_test(test, no_order_is_judged_while_the_database_refuses_all, 0, (int)CODE_COUNT);
     tcase_add_loop_test(test, orders_whose_fault_hits_the_witness_stand_alone_if_others_are_written, 0, 2);
     tcase_add_test(test, a_witness_has_changes_too);
+    tcase_add_test(test, a_witness_is_a_running_order);
     tcase_add_loop_test(test, others_are_written_past_locked_orders, 0, 3);
     tcase_add_test(test, a_locked_table_is_no_orders_fault);
     tcase_add_test(test, locked_rows_beside_a_locked_table_are_no_orders_fault);

@@ -19,7 +19,8 @@ from local import processes
 
 # A fixed sample of some minutes, for tests/run --long: each kind of column of each table, none of them left over or unbuilt.
 SAMPLE = ("a every statement × 54000", "a insert_orders × 08006 × one", "a update_orders × 08006 × one", "a update_steps × 08006 × one",
-          "a order_process × row locked", "a order_step × unreadable value", "b broker × memory alarm",
+          "a order_process × row locked", "a order_step × unreadable value",
+          "a order_step × done: P0001 names the row", "b broker × memory alarm",
           "b agent.payment.requests × deleted", "b orders.intake × policy expires", "b scheduler.replies × consumer cancelled",
           "c scheduler × frozen", "c agent-payment × SIGKILL", "c gateway × descriptors 0 1 2 closed")
 

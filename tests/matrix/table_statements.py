@@ -1,4 +1,4 @@
-"""Table a: each statement of the store × each class of SQLSTATE, for one order and for all."""
+"""Table a: each statement of the store × each class of SQLSTATE, for one order and for all; states that no row may have."""
 
 import random
 import threading
@@ -15,6 +15,8 @@ CODES = ("08006", "0A000", "21000", "22003", "22P05", "23514", "25006", "26000",
 MOVERS = {"scheduler", "supervisor", "gateway"}  # their statements hold up orders
 TABLE_S = 20.0  # of a locked table
 ROUND = 12  # orders with a fault of their own, at once
+STATES = (("order_step", "state", "running"), ("order_step", "state", "done"), ("order_process", "process_state", "processed"))
+JUDGED_S = 12.0  # a scheduler that judges each order by its own words has done so by then
 EACH = 2    # codes of each statement for all orders, in a run; the seed decides which
 
 
@@ -47,7 +49,20 @@ def cells(bench, seed, is_every):
             elif code not in mine and not is_every:
                 cell.reason = OTHER_SEED
             found.append(cell)
-    return found + locks()
+    return found + locks() + [named(*state) for state in STATES]
+
+
+def named(table, column, word):
+    """A trigger refuses a state of all orders, and its words name the order: no statement fails as a whole, and no two texts are alike."""
+    def begin(bench, _one):
+        bench.rows("""CREATE OR REPLACE FUNCTION matrix_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                      RAISE EXCEPTION 'the matrix refuses order %', NEW.order_id; END $$""")
+        bench.rows(f"""CREATE TRIGGER matrix_refuse BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW WHEN (NEW.{column} = '{word}')
+                       EXECUTE FUNCTION matrix_refuse()""")
+
+    def end(bench):
+        bench.rows(f"DROP TRIGGER IF EXISTS matrix_refuse ON {table}")
+    return Cell("a", table, f"{word}: P0001 names the row", "all", begin=begin, end=end, needs_telling=True, hold_s=JUDGED_S)
 
 
 def locks():

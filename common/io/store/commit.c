@@ -112,6 +112,7 @@ struct commit_job {
     bool *put_off;        /* by the index of the write */
     int range_count;
     char refusal[MG_REFUSAL_TEXT_SIZE]; /* last refusal of the current range */
+    char sqlstate[MG_SQLSTATE_SIZE];
     enum mg_refusal refusal_kind;
     bool is_repeatable;     /* it was a lock or a time limit */
     struct mg_err failure;  /* the last refusal, for all of them */
@@ -216,6 +217,7 @@ static void refuse(struct commit_job *job)
     write->result = MG_WRITE_REFUSED;
     write->refusal = job->refusal_kind;
     memcpy(write->text, job->refusal, sizeof(write->text));
+    memcpy(write->sqlstate, job->sqlstate, sizeof(write->sqlstate));
     job->has_witness = false;
     job->tries = 0;
     run_next(job);
@@ -319,6 +321,7 @@ static void on_locks(void *arg, const struct mg_pg_answer *reply)
         struct mg_order_write *write = &job->writes[mg_rows_int(reply->rows[0], row, 0)];
         write->refusal = MG_REFUSAL_PASSING;
         (void)snprintf(write->text, sizeof(write->text), "%s (%s)", LOCKED, LOCK_NOT_AVAILABLE);
+        (void)snprintf(write->sqlstate, sizeof(write->sqlstate), "%s", LOCK_NOT_AVAILABLE);
     }
     job->range_count -= left == range.from ? 1 : 0;
     run_next(job);
@@ -383,6 +386,7 @@ static void note_refusal(struct commit_job *job, const struct mg_pg_answer *repl
     }
     (void)mg_store_error(reply, "write orders", &job->failure);
     job->refusal_kind = mg_store_refusal_of(reply->fault);
+    (void)snprintf(job->sqlstate, sizeof(job->sqlstate), "%s", reply->sqlstate);
     (void)snprintf(job->refusal, sizeof(job->refusal), "%.*s", (int)sizeof(job->refusal) - 1,
                    reply->err->text);
 }

@@ -85,6 +85,7 @@ struct by_id {
 struct refusal {
     char *text; /* NULL: it can */
     enum mg_refusal kind;
+    char sqlstate[MG_SQLSTATE_SIZE];
 };
 
 /* The search for the refused orders of a round. */
@@ -95,7 +96,7 @@ struct search {
     } ranges[RANGES_MAX];
     int range_count;
     int64_t began_boot_ms; /* 0: nothing was refused yet */
-    char text[MG_REFUSAL_TEXT_SIZE];
+    char text[MG_REFUSAL_TEXT_SIZE], sqlstate[MG_SQLSTATE_SIZE];
     enum mg_refusal kind;
     struct mg_err failure; /* the last refusal, for the whole call */
 };
@@ -120,8 +121,9 @@ static void answer_load(struct load_job *job, const struct mg_err *err)
 {
     for (int i = 0; err == NULL && job->refusals != NULL && i < job->count; i++) {
         if (job->refusals[i].text != NULL) {
-            job->answer.orders[i] =
-                (struct mg_loaded){.refused = job->refusals[i].text, .refusal = job->refusals[i].kind};
+            struct mg_loaded *loaded = &job->answer.orders[i];
+            *loaded = (struct mg_loaded){.refused = job->refusals[i].text, .refusal = job->refusals[i].kind};
+            memcpy(loaded->sqlstate, job->refusals[i].sqlstate, sizeof(loaded->sqlstate));
         }
     }
     mg_store_job_detach(&job->base);
@@ -357,7 +359,8 @@ static void on_witness(void *arg, const struct mg_pg_answer *reply)
     }
     for (int i = 0; i < job->count; i++) {
         if (strcmp(job->loads[i].order_id, order_id) == 0) {
-            job->refusals[i] = (struct refusal){text, search->kind};
+            job->refusals[i] = (struct refusal){.text = text, .kind = search->kind};
+            memcpy(job->refusals[i].sqlstate, search->sqlstate, sizeof(search->sqlstate));
         }
     }
     search_next(job);
@@ -372,6 +375,7 @@ static void note_refusal(struct load_job *job, const struct mg_pg_answer *reply)
     (void)mg_store_error(reply, "read orders", &search->failure);
     (void)snprintf(search->text, sizeof(search->text), "%.*s", (int)sizeof(search->text) - 1,
                    reply->err->text);
+    (void)snprintf(search->sqlstate, sizeof(search->sqlstate), "%s", reply->sqlstate);
     search->kind =
         mg_store_refusal_of(reply->fault) == MG_REFUSAL_LASTING ? MG_REFUSAL_DAMAGED : MG_REFUSAL_PASSING;
 }

@@ -189,6 +189,7 @@ enum mg_refusal {
     MG_REFUSAL_COUNT
 };
 #define MG_REFUSAL_TEXT_SIZE 160
+#define MG_SQLSTATE_SIZE     6
 struct mg_loaded {
     struct mg_order_record *record; /* NULL: no such order */
     struct mg_event_record *event;  /* the requested event; NULL: none */
@@ -199,7 +200,8 @@ struct mg_loaded {
     /* The database cannot read its rows, and reads others, or one of its rows is lost; record and event are
      * NULL. NULL: it can. */
     const char *refused;
-    enum mg_refusal refusal; /* its kind */
+    enum mg_refusal refusal;         /* its kind */
+    char sqlstate[MG_SQLSTATE_SIZE]; /* "": the database gave none */
 };
 
 /* The operator settings of each service, and its state from unexpired reports in service_state. */
@@ -259,6 +261,7 @@ struct mg_order_write {
     /* answers, filled before the callback */
     enum mg_write_result result;
     enum mg_refusal refusal; /* REFUSED: its kind */
+    char sqlstate[MG_SQLSTATE_SIZE];
     char text[MG_REFUSAL_TEXT_SIZE];
 };
 /* One transaction, or several, found by bisection, if a row is refused. Orders must not repeat. With `err`

@@ -39,6 +39,8 @@ static void record_make(struct mg_order_record *record, char order_id[MG_ORDER_I
     record->order.version = record->order.generation = 1;
     record->order.step_count = 1;
     record->step_names[0] = record->services[0] = "witness";
+    record->order.state = MG_ORDER_PROCESSING; /* as most new orders are */
+    record->order.steps[0].state = MG_STEP_RUNNING;
 }
 
 static struct mg_event_record event_make(uint64_t version)

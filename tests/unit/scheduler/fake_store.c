@@ -187,7 +187,10 @@ static void write_apply(struct mg_order_write *write)
     if (is_refused) {
         write->result = MG_WRITE_REFUSED;
         write->refusal = fake_store.refusal;
-        snprintf(write->text, sizeof(write->text), "as the test wants (XX001)");
+        const char *sqlstate = fake_store.sqlstate != NULL ? fake_store.sqlstate : "XX001";
+        snprintf(write->sqlstate, sizeof(write->sqlstate), "%s", sqlstate);
+        snprintf(write->text, sizeof(write->text), "as the test wants (%s) of %s", sqlstate,
+                 write->record->order_id); /* a trigger may name the row */
         return;
     }
     if (version != write->expected_version) {

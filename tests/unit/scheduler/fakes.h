@@ -32,6 +32,7 @@ struct fake_store {
     const char *refused;     /* orders, as a pattern, that are refused at each write; NULL: none */
     const char *damaged;     /* an order that cannot be read; NULL: none */
     enum mg_refusal refusal; /* of both */
+    const char *sqlstate;    /* of both; NULL: XX001 */
     bool is_refusing;        /* all orders are refused: commits and loads fail */
     const char *refused_too; /* another order like `refused`; NULL: none */
     const char *aside;       /* the order that is set aside; NULL: none */

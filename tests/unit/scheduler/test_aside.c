@@ -231,7 +231,7 @@ END_TEST
 
 /* Would catch: orders that are judged one by one by a fault which the witness does not share, while no other
  * order is written. */
-START_TEST(several_refused_orders_are_judged_only_if_another_is_written)
+START_TEST(several_refused_orders_are_judged_only_if_another_is_written_as_they_are)
 {
     two_orders_run();
     fake_store.refused = "o1";
@@ -244,7 +244,11 @@ START_TEST(several_refused_orders_are_judged_only_if_another_is_written)
     ck_assert_int_eq(fake_broker.rejected, 0);
     stage_submit("o3", false);
     pass(12000);
-    ck_assert_int_eq(stage_order("o3"), MG_ORDER_PROCESSING);
+    ck_assert_int_eq(stage_order("o3"), MG_ORDER_PROCESSING); /* nothing like the steps that cannot be done */
+    ck_assert_int_eq(fake_broker.rejected, 0);
+    reply("o3");
+    pass(12000);
+    ck_assert_int_eq(stage_step("o3", 0), MG_STEP_DONE);
     ck_assert_int_eq(fake_broker.rejected, 2);
 }
 END_TEST
@@ -262,13 +266,14 @@ START_TEST(a_crowd_with_one_fault_is_judged_by_nobody_and_stands)
     stage_settle();
     fake_store.refused = "o9"; /* the oldest waits for another fault */
     fake_store.refusal = MG_REFUSAL_PASSING;
+    fake_store.sqlstate = "55P03";
     reply("o9");
     pass(250);
     ck_assert_int_eq(aside_count(), 1);
-    snprintf(TAILQ_FIRST(&stage_scheduler->aside.orders)->text, MG_REFUSAL_TEXT_SIZE, "a lock (55P03)");
     TAILQ_FIRST(&stage_scheduler->aside.orders)->retry_boot_ms += 3600000;
     fake_store.refused = "p1*";
     fake_store.refusal = MG_REFUSAL_LASTING;
+    fake_store.sqlstate = "P0001";
     for (int i = 10; i < 20; i++) {
         (void)snprintf(order_id, sizeof(order_id), "p%d", i);
         reply(order_id);
@@ -288,6 +293,63 @@ START_TEST(a_crowd_with_one_fault_is_judged_by_nobody_and_stands)
     ck_assert(!mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
     ck_assert_int_eq(aside_count(), 1);
     ck_assert_int_eq(stage_step("p19", 0), MG_STEP_DONE);
+}
+END_TEST
+
+/* Would catch: orders that are set aside one by one, in a store with few open orders, by a trigger that
+ * refuses the next state of all and names each, since new orders are taken. */
+START_TEST(few_orders_with_one_fault_are_judged_by_nobody_while_only_new_ones_are_written)
+{
+    char order_id[8], refused[8] = "o[12]", reason[512];
+    two_orders_run();
+    fake_store.refusal = MG_REFUSAL_LASTING;
+    fake_store.sqlstate = "P0001";
+    fake_store.refused = refused;
+    reply("o1");
+    reply("o2");
+    for (int i = 3; i < 7; i++) { /* a new one now and then; its step cannot be done, either */
+        (void)snprintf(order_id, sizeof(order_id), "o%d", i);
+        stage_submit(order_id, false);
+        stage_settle();
+        ck_assert_int_eq(stage_order(order_id), MG_ORDER_PROCESSING);
+        (void)snprintf(refused, sizeof(refused), "o[1-%d]", i);
+        reply(order_id);
+        pass(10000);
+        ck_assert_int_eq(fake_broker.rejected, 0);
+    }
+    ck_assert_int_eq(aside_count(), 6);
+    ck_assert(mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert_msg(strstr(reason, "the database refuses 6 orders alike for ") != NULL, "%s", reason);
+    fake_store.refused = NULL;
+    pass(10000);
+    ck_assert(!mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert_int_eq(aside_count(), 0);
+    ck_assert_int_eq(fake_broker.rejected, 0);
+    ck_assert_int_eq(stage_step("o6", 0), MG_STEP_DONE);
+}
+END_TEST
+
+/* Would catch: the only order under way, set aside within seconds by a fault that the next one meets, too. */
+START_TEST(a_single_order_without_a_witness_waits_long_before_it_is_set_aside)
+{
+    two_orders_run();
+    fake_store.refused = "o1";
+    fake_store.refusal = MG_REFUSAL_LASTING;
+    reply("o1");
+    pass(9 * 60 * 1000);
+    ck_assert_int_eq(fake_broker.rejected, 0);
+    ck_assert_int_eq(aside_count(), 1);
+    pass(2 * 60 * 1000);
+    ck_assert_int_eq(fake_broker.rejected, 1);
+    fake_store.aside = NULL;
+    fake_store.refused = "o2";
+    reply("o2");
+    pass(1000);
+    stage_submit("o4", false);
+    stage_settle();
+    reply("o4"); /* the witness */
+    pass(15000);
+    ck_assert_int_eq(fake_broker.rejected, 2);
 }
 END_TEST
 
@@ -404,8 +466,10 @@ int main(void)
     tcase_add_test(aside, a_command_that_was_decided_before_gives_its_statuses_again);
     tcase_add_test(aside, a_lasting_refusal_is_tried_again_before_its_order_is_set_aside);
     tcase_add_test(aside, a_crowd_with_one_fault_is_judged_by_nobody_and_stands);
+    tcase_add_test(aside, few_orders_with_one_fault_are_judged_by_nobody_while_only_new_ones_are_written);
+    tcase_add_test(aside, a_single_order_without_a_witness_waits_long_before_it_is_set_aside);
     tcase_add_test(aside, a_crowd_of_damaged_orders_is_set_aside_one_by_one);
-    tcase_add_test(aside, several_refused_orders_are_judged_only_if_another_is_written);
+    tcase_add_test(aside, several_refused_orders_are_judged_only_if_another_is_written_as_they_are);
     tcase_add_test(aside, later_causes_join_the_waiting_order);
     tcase_add_test(aside, a_command_after_the_lock_is_carried_out);
     tcase_add_test(aside, few_causes_of_a_waiting_order_are_kept);
