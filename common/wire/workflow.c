@@ -395,7 +395,7 @@ static void read_workflow(struct mg_json_faults *faults, struct owned_workflow *
     }
     (void)mg_json_get_typed(&object, "$schema", MG_OPTIONAL, MG_JSON_STRING); /* for editors */
     mg_json_get_name(&object, "workflow", MG_REQUIRED, workflow->name);
-    workflow->version = mg_json_get_integer(&object, "version", MG_REQUIRED, 1, INT32_MAX, 1);
+    workflow->version = mg_json_get_integer(&object, "version", MG_REQUIRED, 1, MG_WORKFLOW_VERSION_MAX, 1);
     workflow->plan.complete_within_ms = mg_json_get_duration(&object, "complete_within", LONG_MAX_MS, 0);
     int on_failure = mg_json_get_word(&object, "on_failure", MG_OPTIONAL, ON_FAILURE, MG_BAD_INPUT, 0);
     int on_expiry = mg_json_get_word(&object, "on_expiry", MG_OPTIONAL, ON_FAILURE, MG_BAD_INPUT, 0);

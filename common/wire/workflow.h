@@ -59,6 +59,9 @@ static inline const struct mg_conditions *mg_workflow_conditions(const struct mg
     return kind == MG_KIND_UNDO || asks_undone ? &step->undo_conditions : &step->conditions;
 }
 
+/* As of an integer of SQL: the workflow table has it. */
+#define MG_WORKFLOW_VERSION_MAX INT32_MAX
+
 #define MG_REQUIREMENTS_MAX 16 /* of one step, or of the order: a person reads them */
 
 struct mg_payload_need;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "wire/json.h"
+#include "wire/workflow.h"
 
 /* Above the limit of a definition, for the digits of a longer number. */
 #define TEXT_MAX ((size_t)2 * 1024 * 1024)
@@ -14,7 +15,10 @@ int64_t mg_numbering_next(int64_t written, int64_t newest, bool is_same)
     if (written > newest) {
         return written; /* a version that its author has raised counts as it is */
     }
-    return is_same ? 0 : newest + 1;
+    if (is_same) {
+        return 0;
+    }
+    return newest < MG_WORKFLOW_VERSION_MAX ? newest + 1 : -1;
 }
 
 enum mg_class mg_numbering_write(struct mg_slice text, int64_t version, struct mg_buf *ret_text,

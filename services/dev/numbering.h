@@ -10,7 +10,8 @@
 #include "base/buf.h"
 
 /* The version to load a file under. `written`: the one in the file; `newest`: the newest that is loaded, 0
- * for none; `is_same`: that one differs in nothing but its version. 0: there is nothing to load. */
+ * for none; `is_same`: that one differs in nothing but its version. 0: there is nothing to load. -1: no
+ * version is free, since that one has the last; another name has all of them. */
 int64_t mg_numbering_next(int64_t written, int64_t newest, bool is_same);
 
 /* Writes the checked definition with another version, and every other byte as it is. */

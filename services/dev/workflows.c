@@ -158,6 +158,14 @@ static void on_newest(void *arg, bool is_found, int64_t newest, struct mg_slice 
         load_finish(workflows, newest);
         return;
     }
+    if (version < 0) {
+        report(workflows,
+               "%s is not loaded: workflow %s has version %" PRId64
+               ", behind which none is free; name the workflow anew, and begin with version 1",
+               workflows->loading->name, fresh->name, newest);
+        load_end(workflows);
+        return;
+    }
     mg_buf_init(&workflows->numbered, DEFINITION_MAX_BYTES + 32);
     if (mg_numbering_write(fresh->text, version, &workflows->numbered, &numbering_err) != MG_OK ||
         workflows->numbered.failed) {

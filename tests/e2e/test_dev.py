@@ -218,6 +218,10 @@ def one_command_runs_and_reloads_own_workflows_over_given_servers(s):
     os.utime(file)  # the same mistake again is not printed again
     replace(s.scratch / "workflows" / "more.json", definition("more", version=7))
     dev.wait_line("more.json: workflow more, version 7")
+    replace(s.scratch / "workflows" / "last.json", definition("last", version=2**31 - 1))
+    dev.wait_line("last.json: workflow last, version 2147483647")
+    replace(s.scratch / "workflows" / "last.json", definition("last", version=2**31 - 1, greeting="changed"))
+    dev.wait_line("last.json is not loaded: workflow last has version 2147483647, behind which none is free; name the workflow anew")
     mistakes = re.findall(r"workflows/hello\.json:\d+:\d+: /steps/0/complet_within: .*", dev.output)
     assert len(mistakes) == 1 and dev.count("has mistakes") == 1, dev.output
     assert dev.order("third")["output"] == {"text": "changed"}

@@ -26,6 +26,16 @@ START_TEST(a_definition_that_is_loaded_is_left)
 }
 END_TEST
 
+/* Catches: a version that no scheduler can read. */
+START_TEST(behind_the_last_version_none_is_free)
+{
+    ck_assert_int_eq(mg_numbering_next(1, INT32_MAX - 1, false), INT32_MAX);
+    ck_assert_int_eq(mg_numbering_next(INT32_MAX, INT32_MAX, true), 0);
+    ck_assert_int_eq(mg_numbering_next(INT32_MAX, INT32_MAX, false), -1);
+    ck_assert_int_eq(mg_numbering_next(1, INT32_MAX, false), -1);
+}
+END_TEST
+
 static bool is_same(const char *a, const char *b)
 {
     return mg_numbering_is_same(mg_slice_of(a), mg_slice_of(b));
@@ -59,6 +69,7 @@ int main(void)
     tcase_add_test(tests, a_raised_version_counts_as_it_is);
     tcase_add_test(tests, a_changed_definition_gets_the_next_free_version);
     tcase_add_test(tests, a_definition_that_is_loaded_is_left);
+    tcase_add_test(tests, behind_the_last_version_none_is_free);
     tcase_add_test(tests, only_the_version_may_differ);
     tcase_add_test(tests, every_other_byte_stays);
     suite_add_tcase(suite, tests);
