@@ -13,6 +13,7 @@
 
 #include "base/config_internal.h"
 #include "base/file.h"
+#include "base/print.h"
 
 /* Far above any configuration and any secret. A wrong path (a device, a log) is refused instead of read. */
 #define FILE_MAX (1024 * 1024)
@@ -369,7 +370,7 @@ static enum mg_class take_builtin(struct mg_config *config, const char *name, si
         config->is_answered = true;
     }
     if (is_name(name, len, "version")) {
-        (void)printf("%s %s\n", config->program->name, MG_VERSION);
+        mg_print(stdout, "%s %s\n", config->program->name, MG_VERSION);
         config->is_answered = true;
     }
     return MG_OK;

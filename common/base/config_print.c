@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/config_internal.h"
+#include "base/print.h"
 
 #define HELP_WIDTH    88
 #define HELP_INDENT   8
@@ -25,7 +26,7 @@ static void print_wrapped(const char *text, FILE *out)
                 len = strcspn(text, " ");
             }
         }
-        (void)fprintf(out, "%*s%.*s\n", HELP_INDENT, "", (int)len, text);
+        mg_print(out, "%*s%.*s\n", HELP_INDENT, "", (int)len, text);
         text += len;
         text += strspn(text, " ");
     }
@@ -58,12 +59,12 @@ static void print_option_help(const struct mg_option *option, FILE *out)
     if (mg_config_letter(option)) {
         (void)snprintf(letter, sizeof(letter), "-%c, ", mg_config_letter(option));
     }
-    (void)fprintf(out, "  %s--%.*s", letter, (int)mg_config_name_len(option), option->name);
+    mg_print(out, "  %s--%.*s", letter, (int)mg_config_name_len(option), option->name);
     if (option->type != MG_OPTION_FLAG) {
-        (void)fprintf(out, " %s", option->value_name ? option->value_name : "VALUE");
+        mg_print(out, " %s", option->value_name ? option->value_name : "VALUE");
     }
     if (option->is_secret) {
-        (void)fprintf(out, "   or --%.*s-file FILE", (int)mg_config_name_len(option), option->name);
+        mg_print(out, "   or --%.*s-file FILE", (int)mg_config_name_len(option), option->name);
     }
     (void)fputs("\n", out);
     mg_config_describe(option, text);
@@ -104,8 +105,8 @@ void mg_config_print_help(const struct mg_program *program, FILE *out)
 {
     const struct mg_option *option = program->options;
 
-    (void)fprintf(out, "usage: %s %s\n%s\n\noptions:\n", program->name,
-                  program->usage ? program->usage : "[options]", program->summary ? program->summary : "");
+    mg_print(out, "usage: %s %s\n%s\n\noptions:\n", program->name,
+             program->usage ? program->usage : "[options]", program->summary ? program->summary : "");
     for (; option->name && option != program->connections; option++) {
         print_option_help(option, out);
     }
@@ -113,8 +114,8 @@ void mg_config_print_help(const struct mg_program *program, FILE *out)
         if (!mg_config_is_builtin(program, it->name, strlen(it->name))) {
             continue;
         }
-        (void)fprintf(out, "  --%s%s%s\n%*s%s\n", it->name, it->value_name ? " " : "",
-                      it->value_name ? it->value_name : "", HELP_INDENT, "", it->help);
+        mg_print(out, "  --%s%s%s\n%*s%s\n", it->name, it->value_name ? " " : "",
+                 it->value_name ? it->value_name : "", HELP_INDENT, "", it->help);
     }
     if (option->name) {
         (void)fputs("\nconnection options:\n", out);
@@ -128,35 +129,28 @@ void mg_config_print_help(const struct mg_program *program, FILE *out)
         out);
 }
 
-static void print_text(const char *text, FILE *out)
-{
-    for (; text && *text; text++) {
-        (void)fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
-    }
-}
-
 static void print_value(const struct mg_option *option, const struct mg_config_value *value, FILE *out)
 {
     char duration[DURATION_SIZE];
 
     switch (option->type) {
     case MG_OPTION_TEXT:
-        print_text(value->text, out);
+        mg_print(out, "%s", value->text ? value->text : "");
         break;
     case MG_OPTION_INTEGER:
-        (void)fprintf(out, "%" PRId64, value->number);
+        mg_print(out, "%" PRId64, value->number);
         break;
     case MG_OPTION_DURATION:
         mg_duration_format(value->number, duration, sizeof(duration));
-        (void)fputs(duration, out);
+        mg_print(out, "%s", duration);
         break;
     case MG_OPTION_FLAG:
-        (void)fputs(value->flag ? "true" : "false", out);
+        mg_print(out, "%s", value->flag ? "true" : "false");
         break;
     case MG_OPTION_LIST:
         for (int i = 0; i < value->list.count; i++) {
-            (void)fputs(i > 0 ? "," : "", out);
-            print_text(value->list.items[i], out);
+            mg_print(out, "%s", i > 0 ? "," : "");
+            mg_print(out, "%s", value->list.items[i]);
         }
         break;
     }
@@ -172,15 +166,15 @@ void mg_config_print_values(const struct mg_program *program, const struct mg_co
         mg_config_quote(value->origin, origin, sizeof(origin));
         if (option->is_secret) {
             bool is_set = value->text && value->text[0];
-            (void)fprintf(out, "# %.*s is %s (secret, not shown)", name_len, option->name,
-                          is_set ? "set" : "not set");
+            mg_print(out, "# %.*s is %s (secret, not shown)", name_len, option->name,
+                     is_set ? "set" : "not set");
         } else {
             /* An option without value and default may be outside its limits, so the printed file must not set
              * it. */
             bool is_absent = value->tier == MG_TIER_DEFAULT && !option->default_value;
-            (void)fprintf(out, "%s%.*s = ", is_absent ? "# " : "", name_len, option->name);
+            mg_print(out, "%s%.*s = ", is_absent ? "# " : "", name_len, option->name);
             print_value(option, value, out);
         }
-        (void)fprintf(out, "  # %s\n", origin);
+        mg_print(out, "  # %s\n", origin);
     }
 }

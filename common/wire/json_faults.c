@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "wire/json_place.h"
 #include "wire/json_reader.h"
 
@@ -105,12 +106,11 @@ void mg_mistake_print(void *arg, struct mg_json_place place, const char *pointer
     if (printer->count++ == 0 && printer->skips_first) {
         return;
     }
-    (void)fputs(printer->path, stderr);
+    mg_print(stderr, "%s", printer->path);
     if (place.line > 0) {
-        (void)fprintf(stderr, ":%d:%d", place.line, place.column);
+        mg_print(stderr, ":%d:%d", place.line, place.column);
     }
-    (void)fprintf(stderr, ": %s%s%s\n", pointer != NULL ? shown(pointer) : "", pointer != NULL ? ": " : "",
-                  text);
+    mg_print(stderr, ": %s%s%s\n", pointer != NULL ? shown(pointer) : "", pointer != NULL ? ": " : "", text);
 }
 
 enum mg_class mg_json_faults_end(struct mg_json_faults *faults)

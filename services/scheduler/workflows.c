@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "scheduler.h"
 
 #define MG_WORKFLOWS_MAX        512  /* parsed definitions kept; the least recently used makes room */
@@ -232,7 +233,7 @@ enum mg_class mg_definitions_read(const char *directory, struct mg_definition **
             worst = class;
             *err = one;
         } else if (class != MG_OK) {
-            fprintf(stderr, "%s\n", one.text);
+            mg_print(stderr, "%s\n", one.text);
         }
         free(names[i]);
     }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "suite.h"
 #include "wire/service.h"
@@ -136,6 +137,25 @@ START_TEST(each_mistake_has_its_place_and_its_cure)
 }
 END_TEST
 
+/* Catches: a file's name that steers the terminal of its reader. */
+START_TEST(a_printed_mistake_steers_no_terminal)
+{
+    struct mg_mistake_printer printer = {.path = "a\x1b[31m\xc2\x9b/b\n.json"};
+    char text[256] = "";
+    FILE *file = tmpfile();
+    int stderr_fd = dup(STDERR_FILENO);
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(dup2(fileno(file), STDERR_FILENO), 0);
+    mg_mistake_print(&printer, (struct mg_json_place){.line = 1, .column = 2}, "/c", "d\x1b");
+    ck_assert_int_ge(dup2(stderr_fd, STDERR_FILENO), 0);
+    (void)close(stderr_fd);
+    rewind(file);
+    ck_assert_uint_gt(fread(text, 1, sizeof(text) - 1, file), 0);
+    (void)fclose(file);
+    ck_assert_str_eq(text, "a.[31m./b .json:1:2: /c: d.\n");
+}
+END_TEST
+
 /* Catches: a first mistake, as a log line or an answer has it, without its place. */
 START_TEST(the_first_mistake_has_its_place)
 {
@@ -225,6 +245,7 @@ int main(void)
     tcase_add_loop_test(tests, each_mistake_has_its_place_and_its_cure, 0,
                         (int)(sizeof(TABLES) / sizeof(TABLES[0])));
     tcase_add_test(tests, the_first_mistake_has_its_place);
+    tcase_add_test(tests, a_printed_mistake_steers_no_terminal);
     tcase_add_test(tests, mistakes_of_syntax_are_bounded);
     tcase_add_test(tests, a_quotation_is_cut_at_a_character);
     tcase_add_test(tests, a_pointer_is_plain);
