@@ -3,7 +3,6 @@
  * the name of another site to this address; pages of that site are refused. Every change is a POST with a
  * CSRF token that only this console's own page can read.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -181,16 +180,15 @@ bool mg_route_admit(void *arg, struct mg_http_exchange *request)
 {
     struct mg_console *console = arg;
     struct mg_visitor visitor;
-    const char *rest = api_rest(request), *len = mg_http_exchange_header(request, "Content-Length");
+    const char *rest = api_rest(request);
     mg_session_find(console->sessions, request, &visitor);
     bool is_known = visitor.refusal == NULL && visitor.role != MG_ROLE_NONE;
     if (rest == NULL || !is_host_meant(console, request) || (!is_known && strcmp(rest, "login") != 0)) {
         mg_route_request(console, request);
         return false;
     }
-    if (!is_known && len != NULL && strtoull(len, NULL, 10) > LOGIN_MAX) {
-        mg_answer_error(request, 413, "the login is longer than %d bytes", LOGIN_MAX);
-        return false;
+    if (!is_known) {
+        mg_http_exchange_body_limit(request, LOGIN_MAX);
     }
     return true;
 }

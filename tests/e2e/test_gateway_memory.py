@@ -54,6 +54,13 @@ def a_request_without_a_token_is_refused_at_its_head(s):
         assert status(line) == 401
     with begin(port, "/api/v1/login", size=60000) as line:
         assert status(line) == 413, "a token is short"
+    with socket.create_connection(("127.0.0.1", port), timeout=SOON_S) as line:
+        line.sendall(f"POST /api/v1/login HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n".encode() +
+                     b"Transfer-Encoding: chunked\r\n\r\n10000\r\n" + b"x" * 65536)
+        s.wait(lambda: console.metric("makegood_http_held_bytes") is not None, "the console has metrics")
+        assert console.metric("makegood_http_held_bytes") <= 4096, "nor is a login without a length kept"
+        line.sendall(b"\r\n0\r\n\r\n")
+        assert status(line) == 413
 
 
 @scenario()

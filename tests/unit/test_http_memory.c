@@ -5,6 +5,7 @@
 #define BODIES_MAX 1000
 #define UNSENT_MAX 65536
 #define LARGE      100000
+#define SHORT_MAX  10
 
 static struct mg_metrics *metrics;
 static int refused_count;
@@ -16,6 +17,9 @@ static bool admit(void *arg, struct mg_http_exchange *request)
         refused_count++;
         answer_text(request, 403, "no");
         return false;
+    }
+    if (strcmp(mg_http_exchange_path(request), "/short") == 0) {
+        mg_http_exchange_body_limit(request, SHORT_MAX);
     }
     return true;
 }
@@ -96,6 +100,27 @@ START_TEST(a_request_with_a_body_is_asked_about_at_its_head)
 }
 END_TEST
 
+/* Catches: a bound that only a request with a length keeps. */
+START_TEST(a_body_has_the_bound_of_its_request)
+{
+    static const struct {
+        const char *rest, *status;
+    } bodies[] = {
+        {"Content-Length: 11\r\n\r\n", "HTTP/1.1 413 "},
+        {"Transfer-Encoding: chunked\r\n\r\nb\r\nxxxxxxxxxxx\r\n0\r\n\r\n", "HTTP/1.1 413 "},
+        {"Transfer-Encoding: chunked\r\n\r\n6\r\nxxxxxx\r\n5\r\nxxxxx\r\n0\r\n\r\n", "HTTP/1.1 413 "},
+        {"Content-Length: 10\r\n\r\nxxxxxxxxxx", "HTTP/1.1 200 "},
+        {"Transfer-Encoding: chunked\r\n\r\na\r\nxxxxxxxxxx\r\n0\r\n\r\n", "HTTP/1.1 200 "},
+    };
+    char text[256];
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        (void)snprintf(text, sizeof(text), "POST /short HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s",
+                       bodies[i].rest);
+        assert_answer(ask(text), bodies[i].status, i < 3 ? "the body is too large" : "xxxxx");
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("http_memory");
@@ -105,6 +130,7 @@ int main(void)
     tcase_add_test(cases, answers_have_a_share);
     tcase_add_test(cases, bodies_have_a_share);
     tcase_add_test(cases, a_request_with_a_body_is_asked_about_at_its_head);
+    tcase_add_test(cases, a_body_has_the_bound_of_its_request);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

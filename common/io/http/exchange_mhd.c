@@ -417,7 +417,7 @@ static enum MHD_Result body_begin(struct mg_http_exchange *request)
     if (options->admit && mg_http_has_body(request->connection) && !options->admit(options->arg, request)) {
         return request_go_on(request); /* the library closes behind that answer */
     }
-    if (len > body_max(server)) {
+    if (len > request->body.max) {
         return mg_http_refuse(server, request->connection, MG_HTTP_TOO_LARGE, "the body is too large");
     }
     return has_room(server, len) ? MHD_YES
@@ -578,6 +578,12 @@ const char *mg_http_exchange_cookie(const struct mg_http_exchange *request, cons
     struct cookie_search search = {.name = name};
     (void)MHD_get_connection_values(request->connection, MHD_COOKIE_KIND, on_cookie, &search);
     return search.count == 1 ? search.value : NULL;
+}
+
+void mg_http_exchange_body_limit(struct mg_http_exchange *request, size_t max)
+{
+    mg_buf_finish(&request->body);
+    mg_buf_init(&request->body, max);
 }
 
 struct mg_slice mg_http_exchange_body(const struct mg_http_exchange *request)

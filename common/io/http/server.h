@@ -100,6 +100,8 @@ unsigned int mg_http_exchange_query_count(const struct mg_http_exchange *request
 const char *mg_http_exchange_query_fault(const struct mg_http_exchange *request, const char *names);
 /* Host is the authority of a target in absolute form. */
 const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name);
+/* In `admit`: a body of more bytes than this gets 413, also one without a length, and no more are kept. */
+void mg_http_exchange_body_limit(struct mg_http_exchange *request, size_t max);
 /* The number of headers of this name; mg_http_exchange_header returns the first. */
 unsigned int mg_http_exchange_header_count(const struct mg_http_exchange *request, const char *name);
 /* By its exact name. NULL also for several: another site may have set one of them. */
