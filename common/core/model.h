@@ -94,7 +94,7 @@ struct mg_step {
     uint32_t cool_down_count;    /* cool-downs taken in this direction */
     uint32_t generation;         /* of the idempotency key */
     uint32_t undo_generation;    /* is added to it for the key of the undo */
-    uint64_t poll_failure_count; /* failed polls of accepted work since the last answered one */
+    uint32_t poll_failure_count; /* failed polls of accepted work since the last answered one */
     int64_t complete_by_ms;      /* of the running attempt */
     int64_t due_at_ms;           /* when the supervisor sends due; 0: the step waits only for a message */
     int64_t quiet_at_ms;         /* law 11, quiesce: before this, an earlier attempt may still act */

@@ -75,7 +75,7 @@ enum mg_verdict mg_poll_failed(struct mg_decider *decider, int index, enum mg_re
     step->poll_failure_count++;
     int64_t most_ms = mg_later(poll_ms, mg_policy_retry(decider, index)->max_backoff_ms);
     int64_t wait_ms =
-        mg_backoff_ms(poll_ms, most_ms, (uint32_t)step->poll_failure_count,
-                      mg_policy_retry_after_ms(decider, index), mg_decider_random(decider, index));
+        mg_backoff_ms(poll_ms, most_ms, step->poll_failure_count, mg_policy_retry_after_ms(decider, index),
+                      mg_decider_random(decider, index));
     return mg_poll_again(decider, index, reason, mg_poll_next_ms(decider, index, mg_later(poll_ms, wait_ms)));
 }

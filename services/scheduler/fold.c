@@ -434,19 +434,15 @@ static void verdict_count(struct mg_batch *batch, const struct mg_item *item, co
     }
 }
 
-struct generations {
-    uint32_t of_do, of_undo;
-};
-
-/* A key of a new generation has carried no request yet. */
-static void digests_renew(struct mg_fold *fold, const struct generations *before)
+/* A key of a new generation has carried no request yet. On the way back only that of the undo rises. */
+static void digests_renew(struct mg_fold *fold, const uint32_t *generations)
 {
     for (int i = 0; i < fold->record->order.step_count; i++) {
         const struct mg_step *step = &fold->record->order.steps[i];
-        bool is_do_new = step->generation != before[i].of_do;
-        if (is_do_new || mg_key_generation(step, MG_KIND_UNDO) != before[i].of_undo) {
-            fold->record->steps[i].has_do_digest = fold->record->steps[i].has_do_digest && !is_do_new;
-            fold->record->steps[i].has_undo_digest = false;
+        if (mg_key_generation(step, MG_KIND_UNDO) != generations[i]) {
+            struct mg_step_record *more = &fold->record->steps[i];
+            more->has_do_digest = more->has_do_digest && mg_step_is_backward(step);
+            more->has_undo_digest = false;
             fold->touched |= UINT64_C(1) << i;
         }
     }
@@ -484,18 +480,17 @@ static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item
 {
     struct mg_fold *fold = item->fold;
     struct mg_context context;
-    struct generations before[MG_STEPS_MAX];
+    uint32_t generations[MG_STEPS_MAX];
     context_make(batch, fold, &context);
     for (int i = 0; i < fold->record->order.step_count; i++) {
-        const struct mg_step *step = &fold->record->order.steps[i];
-        before[i] = (struct generations){step->generation, mg_key_generation(step, MG_KIND_UNDO)};
+        generations[i] = mg_key_generation(&fold->record->order.steps[i], MG_KIND_UNDO);
     }
     mg_output_decide(batch, fold, &context, cause);
     enum mg_verdict verdict = batch->decision.verdict;
     verdict_count(batch, item, cause);
     if (verdict == MG_GO) {
         story.reason = story.reason.data != NULL ? story.reason : fold->output_fault;
-        digests_renew(fold, before);
+        digests_renew(fold, generations);
         results_forget(fold, &batch->decision, cause);
         mg_order_input_note_skips(fold->record, &batch->decision);
         mg_failure_forget(fold, &batch->decision);

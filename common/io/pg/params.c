@@ -135,8 +135,12 @@ void mg_pg_push_int(struct mg_pg_params *params, int index, int64_t number)
 {
     struct mg_pg_param *param = element(params, index, false);
     assert(param->type == MG_PG_INT);
-    append_u32(&param->bytes, 8);
-    append_i64(&param->bytes, number);
+    const uint64_t wire = htobe64((uint64_t)number);
+    const uint32_t length = htobe32(sizeof(wire));
+    char bytes[sizeof(length) + sizeof(wire)]; /* at once: most elements are of this type */
+    memcpy(bytes, &length, sizeof(length));
+    memcpy(bytes + sizeof(length), &wire, sizeof(wire));
+    mg_buf_append(&param->bytes, bytes, sizeof(bytes));
 }
 
 void mg_pg_push_time(struct mg_pg_params *params, int index, int64_t time_ms)
@@ -152,8 +156,7 @@ void mg_pg_push_bool(struct mg_pg_params *params, int index, bool is_true)
 {
     struct mg_pg_param *param = element(params, index, false);
     assert(param->type == MG_PG_BOOL);
-    append_u32(&param->bytes, 1);
-    mg_buf_append(&param->bytes, is_true ? "\1" : "\0", 1);
+    mg_buf_append(&param->bytes, is_true ? "\0\0\0\1\1" : "\0\0\0\1\0", 5);
 }
 
 void mg_pg_push_null(struct mg_pg_params *params, int index)
