@@ -123,7 +123,7 @@ static void settings_check(struct doctor *doctor)
 static void leader_check(struct doctor *doctor)
 {
     struct mg_table leader = {0};
-    char detail[256];
+    char detail[768];
     if (!report_read(doctor, "supervisor", MG_REPORT_LEADER, NULL, 0, &leader)) {
         return;
     }
@@ -134,6 +134,11 @@ static void leader_check(struct doctor *doctor)
         (void)snprintf(detail, sizeof(detail), "%s leads in epoch %s, %s %lld ms ago",
                        is_led ? holder : "none", mg_table_cell(&leader, 0, "epoch"),
                        is_led ? "seen" : "given up", age_ms);
+        const char *held_by = mg_table_cell(&leader, 0, "held_by");
+        if (held_by[0] != '\0') {
+            (void)snprintf(detail, sizeof(detail), "none leads: the leader %s was seen %lld ms ago; %s",
+                           is_led ? holder : "before", age_ms, held_by);
+        }
         finding(doctor, is_led && age_ms <= MG_LEADER_AGE_MAX_MS, "supervisor", detail);
     } else {
         finding(doctor, false, "supervisor", "none has ever led; start makegood-supervisor");

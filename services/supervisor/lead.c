@@ -41,6 +41,16 @@ static void lead_refused(struct mg_supervisor *supervisor, const char *refusal)
     }
 }
 
+/* Logged at each change. */
+static void lead_held(struct mg_supervisor *supervisor, const char *held_by)
+{
+    if ((supervisor->held_by[0] != '\0') != (held_by[0] != '\0')) {
+        mg_log(MG_LOG_WARN, held_by[0] != '\0' ? "no supervisor leads" : "a supervisor leads again",
+               MG_LOG_TEXT("why", held_by));
+    }
+    (void)snprintf(supervisor->held_by, sizeof(supervisor->held_by), "%s", held_by);
+}
+
 static void lead_answered(void *arg, const struct mg_lead_answer *answer, const struct mg_err *err)
 {
     struct mg_supervisor *supervisor = arg;
@@ -54,6 +64,7 @@ static void lead_answered(void *arg, const struct mg_lead_answer *answer, const 
         lead_refused(supervisor, answer->refusal);
     } else {
         (void)mg_supervisor_clock_read(supervisor, answer->now_ms, supervisor->lead_asked_at_boot_ms);
+        lead_held(supervisor, answer->held_by != NULL ? answer->held_by : "");
         if (answer->is_leader && !supervisor->is_leader) {
             supervisor->refusal[0] = '\0';
             lead_take(supervisor, answer);
@@ -149,8 +160,14 @@ bool mg_supervisor_lead_is_ready(void *arg, char *ret_reason, size_t size)
         (void)snprintf(ret_reason, size, "%s", supervisor->refusal);
         return false;
     }
-    return mg_store_is_ready(supervisor->store, ret_reason, size) &&
-           mg_broker_is_up(supervisor->broker, ret_reason, size) &&
+    if (!mg_store_is_ready(supervisor->store, ret_reason, size)) {
+        return false;
+    }
+    if (supervisor->held_by[0] != '\0') {
+        (void)snprintf(ret_reason, size, "no supervisor leads: %s", supervisor->held_by);
+        return false;
+    }
+    return mg_broker_is_up(supervisor->broker, ret_reason, size) &&
            !mg_supervisor_is_queue_missing(supervisor, ret_reason, size) &&
            !mg_supervisor_stands(supervisor, ret_reason, size);
 }

@@ -108,7 +108,8 @@ struct mg_supervisor {
     bool is_leader, is_electing, is_keeping;
     int64_t kept_at_boot_ms; /* when the session was last used only to keep it */
     uint64_t epoch;
-    char refusal[256]; /* why this session can never lead; "" if it can */
+    char refusal[256];             /* why this session can never lead; "" if it can */
+    char held_by[MG_HELD_BY_SIZE]; /* the session that keeps the lock while none leads; "": another leads */
 
     /* sweep.c; database clock, except where the boot clock is named */
     bool is_sweeping;

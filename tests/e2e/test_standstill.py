@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import time
 
 import psycopg2
@@ -271,3 +272,29 @@ def a_gateway_whose_posts_are_held_up_is_named_by_all_that_look(s):
     s.wait(lambda: "reads of the database succeed again" in log(), "its log has the end", TOLD_S)
     assert log().count("reads of the database fail") == 1, log()
     s.wait(lambda: not wrong(s, "gateway"), "doctor finds it well again", TOLD_S)
+
+
+def server_of_the_leader(s):
+    """The server process whose session holds the leader's lock."""
+    return s.rows("SELECT l.pid FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory' AND l.granted"
+                  " AND a.application_name = 'makegood-supervisor' AND a.datname = current_database()")[0]["pid"]
+
+
+@scenario(supervisors=2, own_servers=True)
+def a_lock_of_the_leader_that_its_server_process_keeps_is_told_by_each_supervisor(s):
+    """Would catch: a server process that stands, so that no supervisor leads for as long, while each is ready; a standby that is not
+    ready beside a leader that is well."""
+    s.wait(lambda: all(process.get("/readyz")[0] == 200 for process in s.cluster.supervisors), "leader and standby are ready", TOLD_S)
+    pid = server_of_the_leader(s)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        part = f"no supervisor leads: session {pid} (makegood-supervisor, from 127.0.0.1)"
+        s.wait(lambda: all(unready(process, part) for process in s.cluster.supervisors), "both name the session", 30 + TOLD_S)
+        line = s.wait(lambda: wrong(s, "none leads"), "doctor names it", TOLD_S)[0]
+        assert f"session {pid} " in line, line
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    for process in s.cluster.supervisors:
+        process.wait_ready()
+    s.wait(lambda: sum(process.metric("makegood_supervisor_leading") for process in s.cluster.supervisors) == 1, "one leads", TOLD_S)
+    s.wait(lambda: not wrong(s, "supervisor"), "doctor finds it well again", TOLD_S)

@@ -1,5 +1,6 @@
 """Table c: each process × stopped, killed, ended, frozen, a log that cannot be written, closed descriptors."""
 
+import os
 import signal
 
 from engine import Cell
@@ -8,6 +9,7 @@ from engine import Cell
 PROCESSES = ("scheduler", "agent-payment", "supervisor", "gateway", "console")
 BRIEF_S = 3.0
 FROZEN_S = 20.0
+LEADERLESS_S = 35.0  # the leader has given its session up by then, and the session is named
 CLOSED = ("0", "1", "2", "0 1 2")
 WATCHED = ("scheduler", "supervisor", "agent-payment", "gateway")  # their absence must be reported
 
@@ -93,7 +95,25 @@ def cells():
         ]
         for numbers in CLOSED:
             found.append(Cell("c", name, f"descriptors {numbers} closed", "-", begin=with_closed(name, numbers), end=plain(name)))
-    return found
+    return [*found, leader_server()]
+
+
+def leader_server():
+    """The server process of the leader's session stands, from some time before: then no supervisor may be ready."""
+    stopped = []
+
+    def begin(bench, _one):
+        pid = bench.rows("SELECT l.pid FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory' AND l.granted"
+                         " AND a.application_name = 'makegood-supervisor'")[0][0]
+        stopped.append(pid)
+        os.kill(pid, signal.SIGSTOP)
+        bench.wait(lambda: False, LEADERLESS_S)
+
+    def end(_bench):
+        while stopped:
+            os.kill(stopped.pop(), signal.SIGCONT)
+
+    return Cell("c", "server of the leader", "frozen", "all", begin=begin, end=end, needs_telling=True)
 
 
 def programs_of(services):

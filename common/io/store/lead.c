@@ -30,7 +30,9 @@ static const struct mg_sql IDENTIFY_BACKEND = {
 #define LEAD(suffix, number, table, row, swept_at)                                                           \
     {{"try_lock" suffix,                                                                                     \
       "SELECT CASE WHEN h.is_held THEN true ELSE pg_try_advisory_lock(" MG_SQL_LOCK(number) ") END, "        \
-      MG_SQL_MS(MG_SQL_NOW) " FROM (SELECT " HELD_HERE(number) " AS is_held OFFSET 0) h"},                   \
+      MG_SQL_MS(MG_SQL_NOW) ", " MG_SQL_HELD_BY(number, "t.seen_at")                                         \
+      " FROM (SELECT " HELD_HERE(number) " AS is_held OFFSET 0) h"                                           \
+      " LEFT JOIN " table " t ON t.name = '" row "'"},                                                       \
      {"take_epoch" suffix,                                                                                   \
       "UPDATE " table " SET epoch = epoch + 1, holder = $1::text, seen_at = " MG_SQL_NOW                     \
       " WHERE name = '" row "' AND " HELD_HERE(number) " RETURNING epoch, " MG_SQL_MS(MG_SQL_NOW) ", " swept_at}, \
@@ -103,7 +105,10 @@ static void on_lock(void *arg, const struct mg_pg_answer *reply)
         return;
     }
     if (!mg_rows_bool(reply->rows[0], 0, 0)) {
-        answer(job, &(struct mg_lead_answer){.now_ms = mg_rows_int(reply->rows[0], 0, 1)});
+        char held_by[MG_HELD_BY_SIZE];
+        mg_rows_copy(reply->rows[0], 0, 2, held_by, sizeof(held_by));
+        answer(job,
+               &(struct mg_lead_answer){.now_ms = mg_rows_int(reply->rows[0], 0, 1), .held_by = held_by});
         return;
     }
     struct mg_pg_params params;

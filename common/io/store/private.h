@@ -203,6 +203,20 @@ struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct
     " FULL JOIN (SELECT service, is_paused FROM service_control"                                             \
     "  WHERE is_paused AND (paused_until IS NULL OR paused_until > " MG_SQL_NOW ")) p USING (service))"
 
+/* The session that holds a leader's lock and has done nothing for MG_LEADERLESS_MS, if the row `seen_at` is
+ * as old; else NULL. A role that may not see it takes the session for one that does nothing. */
+#define MG_SQL_LEADERLESS "interval '15 s'"
+#define MG_SQL_HELD_BY(number, seen_at)                                                                           \
+    "CASE WHEN " seen_at " < " MG_SQL_NOW " - " MG_SQL_LEADERLESS " THEN (SELECT"                                 \
+    " format('session %s (%s, from %s) holds the leader''s lock and does nothing; SELECT"                         \
+    " pg_terminate_backend(%s) ends it, unless its server process stands', l.pid,"                                \
+    "  coalesce(nullif(a.application_name, ''), 'of no name'), coalesce(host(a.client_addr), 'a socket'), l.pid)" \
+    " FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)"                                                   \
+    " WHERE l.locktype = 'advisory' AND l.classid = " MG_SQL_LOCK_CLASS " AND l.objid = " number                  \
+    "  AND l.objsubid = 2 AND l.granted"                                                                          \
+    "  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"                         \
+    "  AND coalesce(a.state_change < clock_timestamp() - " MG_SQL_LEADERLESS ", true) LIMIT 1) END"
+
 /* The statement that finds owed statuses, and the one before it; a test checks the plan. */
 struct mg_many_sql; /* store/pass_by.h */
 extern const struct mg_sql MG_STORE_BY_KEY;

@@ -336,7 +336,8 @@ static const struct {
     [MG_REPORT_LEADER] = {{
         "report_leader",
         "SELECT name, epoch, holder, " ISO("seen_at") " AS seen_at, " ISO("swept_at") " AS swept_at,"
-        " floor(extract(epoch FROM " MG_SQL_NOW " - seen_at) * 1000)::bigint AS age_ms"
+        " floor(extract(epoch FROM " MG_SQL_NOW " - seen_at) * 1000)::bigint AS age_ms,"
+        " " MG_SQL_HELD_BY("1", "seen_at") " AS held_by"
         " FROM supervisor_leader"}, 0},
     /* A process that was not seen for a while is replaced by each of its kind that began since then. If any
      * began about then or later, and still fewer live than before, it is a matter of minutes, too. An agent's

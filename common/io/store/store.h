@@ -370,8 +370,14 @@ void mg_store_put_workflow(struct mg_store *store, const char *name, int64_t ver
 
 /* ---- for the supervisor ---- */
 
+#define MG_HELD_BY_SIZE 320
+/* Without a sign of the leader's life for so long none leads: the server ends an idle session of a leader
+ * after 10 s, and each statement too. */
+#define MG_LEADERLESS_MS 15000
 struct mg_lead_answer {
     bool is_leader;
+    const char
+        *held_by; /* none leads: the session that keeps the lock all the same; NULL or "": another leads */
     uint64_t epoch;
     int64_t now_ms;
     /* time of the last leader's last sweep; 0: never. Ahead of now: the clock before it went back, while
