@@ -203,8 +203,9 @@ struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct
     " FULL JOIN (SELECT service, is_paused FROM service_control"                                             \
     "  WHERE is_paused AND (paused_until IS NULL OR paused_until > " MG_SQL_NOW ")) p USING (service))"
 
-/* The session that holds a leader's lock and has done nothing for MG_LEADERLESS_MS, if the row `seen_at` is
- * as old; else NULL. A role that may not see it takes the session for one that does nothing. */
+/* The session that holds a leader's lock and has done nothing for so long, if the row `seen_at` is as old;
+ * else NULL. Then none leads: the server ends an idle session of a leader after 10 s, and each statement too.
+ * A role that may not see a session takes it for one that does nothing. */
 #define MG_SQL_LEADERLESS "interval '15 s'"
 #define MG_SQL_HELD_BY(number, seen_at)                                                                           \
     "CASE WHEN " seen_at " < " MG_SQL_NOW " - " MG_SQL_LEADERLESS " THEN (SELECT"                                 \

@@ -371,9 +371,6 @@ void mg_store_put_workflow(struct mg_store *store, const char *name, int64_t ver
 /* ---- for the supervisor ---- */
 
 #define MG_HELD_BY_SIZE 320
-/* Without a sign of the leader's life for so long none leads: the server ends an idle session of a leader
- * after 10 s, and each statement too. */
-#define MG_LEADERLESS_MS 15000
 struct mg_lead_answer {
     bool is_leader;
     const char
