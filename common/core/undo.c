@@ -84,6 +84,9 @@ static void note_doubt(struct mg_decider *decider, int index, bool may_have_acte
     struct mg_step *step = &decider->order.steps[index];
     bool is_undo = step->kind == MG_KIND_UNDO && may_have_acted;
     step->is_refused = step->is_refused && !is_undo;
+    if (is_undo && decider->cause->may_still_act) {
+        mg_policy_attempt_stays_open(decider, index);
+    }
     if (is_undo && decider->plan->steps[index].has_undo_verify && !step->is_accepted) {
         step->is_accepted = true;
         step->finish_by_ms = 0;
@@ -105,9 +108,6 @@ static enum mg_verdict undo_doubt(struct mg_decider *decider, int index, enum mg
     note_doubt(decider, index, may_have_acted);
     if (!mg_step_asks_undone(&decider->order.steps[index])) {
         return failed(decider, index, reason);
-    }
-    if (decider->cause->may_still_act) {
-        mg_policy_attempt_stays_open(decider, index);
     }
     return decider->cause->is_service_down
                ? park(decider, index, mg_policy_down_reason(decider))
@@ -189,6 +189,7 @@ static enum mg_verdict ask_absent(struct mg_decider *decider, int index)
     }
     enum mg_verdict verdict = retry(decider, index, MG_REASON_VERIFIED_ABSENT);
     mg_undo_end_doubt(decider, index);
+    step->is_refused = mg_quiet_is_reached(decider, index);
     return verdict;
 }
 

@@ -15,7 +15,8 @@ struct witness {
     struct mg_decision decision;
     uint64_t followers[WORLD_STEPS];
     bool is_maybe[WORLD_STEPS];
-    bool is_undo_maybe[WORLD_STEPS];       /* an undo may have happened, and none was proved absent */
+    bool is_undo_maybe[WORLD_STEPS]; /* an undo may have happened, and none was proved absent */
+    bool has_undo_copies[WORLD_STEPS];
     uint32_t undo_generation[WORLD_STEPS]; /* of the last undo that went out */
     int64_t work_until_ms[WORLD_STEPS];    /* of accepted work that no answer has ended; 0: none */
     uint32_t poll_failures[WORLD_STEPS];   /* in a row, of accepted work */
@@ -125,7 +126,10 @@ static inline void witness_undo_maybe(struct witness *witness, const struct mg_c
         witness->is_undo_maybe[i] = false;
     }
     if (cause->kind == MG_CAUSE_RESUME && cause->is_repeat) { /* the operator's word that there was none */
-        witness->is_undo_maybe[i] = false;
+        witness->is_undo_maybe[i] = witness->has_undo_copies[i] = false;
+    }
+    if (cause->kind == MG_CAUSE_REPUBLISHED && witness->before.steps[i].kind == MG_KIND_UNDO) {
+        witness->has_undo_copies[i] = true;
     }
     if (i < 0 || witness->before.steps[i].state != MG_STEP_UNDO_RUNNING) {
         return;
@@ -145,7 +149,7 @@ static inline void witness_undo_maybe(struct witness *witness, const struct mg_c
     case MG_KIND_VERIFY:
         if (is_reply && mg_step_asks_undone(&witness->before.steps[i]) &&
             (cause->outcome == MG_OUTCOME_ABSENT || cause->is_work_refused)) {
-            witness->is_undo_maybe[i] = false;
+            witness->is_undo_maybe[i] = witness->has_undo_copies[i] = false;
         }
         break;
     case MG_KIND_DO:
@@ -153,7 +157,9 @@ static inline void witness_undo_maybe(struct witness *witness, const struct mg_c
         break;
     }
     /* The next undo is of another do. */
-    witness->is_undo_maybe[i] = witness->is_undo_maybe[i] && witness->order.steps[i].state != MG_STEP_UNDONE;
+    bool is_undone = witness->order.steps[i].state == MG_STEP_UNDONE;
+    witness->is_undo_maybe[i] = witness->is_undo_maybe[i] && !is_undone;
+    witness->has_undo_copies[i] = witness->has_undo_copies[i] && !is_undone;
 }
 
 /* The witness's own account of maybe (law 10, sticky maybe), from the cause alone. */

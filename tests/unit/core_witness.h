@@ -161,8 +161,10 @@ static inline void witness_dispatch(struct witness *witness, const struct mg_eff
     if (step->kind == MG_KIND_UNDO) {
         WITNESS(witness, !witness->is_undo_maybe[i] || !witness->plan.steps[i].has_undo_verify,
                 "step %d: an undo out of a maybe, and its verify was not asked", i);
-        WITNESS(witness, !witness->is_undo_maybe[i] || step->undo_generation == witness->undo_generation[i],
+        bool has_new_key = step->undo_generation != witness->undo_generation[i];
+        WITNESS(witness, !has_new_key || (!witness->is_undo_maybe[i] && !witness->has_undo_copies[i]),
                 "step %d: another key for an undo that may have happened", i);
+        witness->has_undo_copies[i] = witness->has_undo_copies[i] && !has_new_key;
         witness->undo_generation[i] = step->undo_generation;
         world->keys[i][step->generation % WORLD_GENERATIONS].was_undo_dispatched = true;
     }

@@ -522,20 +522,38 @@ START_TEST(an_undo_that_its_verify_finds_failed_is_resumed_under_another_key)
 }
 END_TEST
 
+/* Catches: a refusal that a service remembers, behind a lost answer of which its verify has cleared the
+ * doubt. */
+START_TEST(an_undo_found_absent_and_then_refused_is_resumed_under_another_key)
+{
+    plan.steps[0].has_undo_verify = true;
+    submit_undo();
+    overdue(0);
+    while (order.steps[0].state != MG_STEP_UNDO_FAILED) {
+        due(0);
+        reply(0, order.steps[0].kind == MG_KIND_VERIFY ? MG_OUTCOME_ABSENT : MG_OUTCOME_PERMANENT);
+    }
+    ck_assert_int_eq(order.steps[0].kind, MG_KIND_UNDO);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_uint_eq(order.steps[0].undo_generation, 1);
+}
+END_TEST
+
 /* Catches: a second refund beside one that the service works on. */
-START_TEST(an_accepted_undo_that_is_refused_later_is_resumed_under_its_key)
+START_TEST(an_accepted_undo_whose_polls_fail_is_resumed_under_its_key)
 {
     plan.steps[0].has_undo_verify = true;
     plan.steps[0].undo_finish_within_ms = 60000;
     plan.steps[0].undo_poll_ms = 1000;
     submit_undo();
     reply(0, MG_OUTCOME_ACCEPTED);
-    do {
+    while (order.steps[0].state != MG_STEP_UNDO_FAILED) {
         due(0);
-        reply(0, order.steps[0].kind == MG_KIND_VERIFY ? MG_OUTCOME_ABSENT : MG_OUTCOME_PERMANENT);
-    } while (order.steps[0].state != MG_STEP_UNDO_FAILED);
-    ck_assert_int_eq(order.steps[0].kind, MG_KIND_UNDO);
+        ck_assert(has_request(0, MG_KIND_VERIFY));
+        reply(0, MG_OUTCOME_TRANSIENT);
+    }
     ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
     ck_assert_uint_eq(order.steps[0].undo_generation, 0);
 }
 END_TEST
@@ -551,12 +569,51 @@ START_TEST(an_operator_has_a_failed_undo_repeated_under_another_key)
     reply(0, MG_OUTCOME_TRANSIENT);
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_FAILED);
     ck_assert_int_eq(repeat(1), MG_REFUSED);
-    context.now_ms += 60000;
     ck_assert_int_eq(repeat(0), MG_GO);
     ck_assert(has_request(0, MG_KIND_UNDO));
     ck_assert_uint_eq(order.steps[0].undo_generation, 1);
     reply(0, MG_OUTCOME_DONE);
     ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+}
+END_TEST
+
+/* Law 11, quiesce. Catches: a second refund under another key, while the first one is still under way. */
+START_TEST(no_undo_is_repeated_while_an_earlier_one_may_act)
+{
+    static const enum mg_outcome OUTCOMES[] = {MG_OUTCOME_TRANSIENT, MG_OUTCOME_PERMANENT};
+    plan.steps[0].undo_retry.attempts = 1;
+    submit_undo();
+    (void)decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                   .step = 0,
+                                   .attempt = order.steps[0].attempt,
+                                   .reply_kind = MG_KIND_UNDO,
+                                   .outcome = OUTCOMES[_i],
+                                   .executed = MG_EXECUTED_MAYBE,
+                                   .may_still_act = true,
+                                   .retry_after_ms = -1});
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_FAILED);
+    ck_assert_int_eq(repeat(0), MG_REFUSED);
+    context.now_ms = order.steps[0].quiet_at_ms;
+    ck_assert_int_eq(repeat(0), MG_GO);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    ck_assert_uint_eq(order.steps[0].undo_generation, 1);
+}
+END_TEST
+
+/* Catches: a second refund by another copy of the request, which one copy's refusal is taken to exclude. */
+START_TEST(an_undo_with_a_second_copy_is_resumed_under_its_key)
+{
+    submit_undo();
+    ck_assert_int_eq(
+        decide((struct mg_cause){.kind = MG_CAUSE_REPUBLISHED, .step = 0, .attempt = order.steps[0].attempt}),
+        MG_GO);
+    ck_assert_int_eq(
+        decide((struct mg_cause){.kind = MG_CAUSE_REPUBLISHED, .step = 0, .attempt = order.steps[0].attempt}),
+        MG_DUPLICATE);
+    reply(0, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_FAILED);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_uint_eq(order.steps[0].undo_generation, 0);
 }
 END_TEST
 
@@ -827,8 +884,11 @@ int main(void)
     tcase_add_test(cases, a_refused_undo_is_resumed_under_another_key);
     tcase_add_loop_test(cases, an_undo_in_doubt_is_resumed_under_its_key, 0, 2);
     tcase_add_test(cases, an_undo_that_its_verify_finds_failed_is_resumed_under_another_key);
-    tcase_add_test(cases, an_accepted_undo_that_is_refused_later_is_resumed_under_its_key);
+    tcase_add_test(cases, an_accepted_undo_whose_polls_fail_is_resumed_under_its_key);
     tcase_add_test(cases, an_operator_has_a_failed_undo_repeated_under_another_key);
+    tcase_add_test(cases, an_undo_found_absent_and_then_refused_is_resumed_under_another_key);
+    tcase_add_loop_test(cases, no_undo_is_repeated_while_an_earlier_one_may_act, 0, 2);
+    tcase_add_test(cases, an_undo_with_a_second_copy_is_resumed_under_its_key);
     tcase_add_test(cases, do_after_undo_has_a_new_key);
     tcase_add_test(cases, parallel_steps_one_fails_while_the_other_runs);
     tcase_add_test(cases, order_past_its_complete_by_turns_back_once);
