@@ -443,8 +443,11 @@ static enum mg_class take_word(const char *word, struct mg_list *words, struct m
     if (words->count == MG_LIST_MAX) {
         return mg_err_set(err, MG_BAD_INPUT, "more than %d words, from \"%s\" on", MG_LIST_MAX, quoted);
     }
+    if (refuse_other_encodings(word, err) != MG_OK) {
+        return MG_BAD_INPUT;
+    }
     words->items[words->count++] = word;
-    return refuse_other_encodings(word, err);
+    return MG_OK;
 }
 
 static enum mg_class read_arguments(struct mg_config *config, int argc, char **argv, struct mg_list *words,

@@ -434,7 +434,7 @@ static enum mg_kind next_kind(const struct mg_decider *decider, int index)
 
 /* An attempt to learn the result may still act like any do. No undo overtakes it (law 11, quiesce), and no
  * further attempt to learn: so what such an attempt finds holds for all before it. An undo does not wait for
- * an undo, and its verify only if its outcome is unclear. */
+ * one under the same key, and its verify only if its outcome is unclear. */
 static void undo_advance(struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];

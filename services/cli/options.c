@@ -41,10 +41,9 @@ static const struct {
          "outcome of the step: done (it took effect) or absent (it did not)"),
     TEXT(MG_EXTRA_OUTCOME, step_result, "result", NULL, "JSON",
          "with --outcome done: the result of the step, which its undo or later steps refer to"),
-    FLAG(
-        MG_EXTRA_SET, is_repeat, "repeat",
-        "with --step: have it done once more under its key, although it may have happened; or a failed undo, under "
-        "another key"),
+    FLAG(MG_EXTRA_SET, is_repeat, "repeat",
+         "with --step: have it done once more under its key, although it may have happened; "
+         "or a failed undo, under another key"),
     FLAG(MG_EXTRA_SET, is_without_output, "without-output",
          "end an order whose output cannot be built, without it"),
     LIST(MG_EXTRA_SET, sets, "set", "POINTER=JSON",

@@ -241,7 +241,8 @@ static int64_t pause_ms(const struct mg_aside_order *order)
 }
 
 /* The refusal of this try. */
-static void order_note(struct mg_aside_order *order, const struct mg_fold *fold)
+static void order_note(struct mg_aside_order *order, const struct mg_fold *fold, enum mg_refusal refusal,
+                       const char *text)
 {
     const char *sqlstate = fold->refused != NULL ? fold->sqlstate : fold->write->sqlstate;
     if (order->tries == 0 || strcmp(order->sqlstate, sqlstate) != 0) {
@@ -249,11 +250,10 @@ static void order_note(struct mg_aside_order *order, const struct mg_fold *fold)
     }
     order->is_read = fold->refused != NULL;
     order->is_new = !order->is_read && fold->write->expected_version == 0;
-    order->refusal = order->is_read ? fold->refusal : fold->write->refusal;
+    order->refusal = refusal;
     order->changes = order->is_read ? mg_changes_of_read() : mg_changes_of(fold->write);
     (void)snprintf(order->sqlstate, sizeof(order->sqlstate), "%s", sqlstate);
-    (void)snprintf(order->text, sizeof(order->text), "%s",
-                   order->is_read ? fold->refused : fold->write->text);
+    (void)snprintf(order->text, sizeof(order->text), "%s", text);
 }
 
 void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold)
@@ -270,7 +270,7 @@ void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold)
            MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", text));
     if (order != NULL) {
         order->is_trying = order->is_listed = false;
-        order_note(order, fold);
+        order_note(order, fold, refusal, text);
         order->retry_boot_ms = mg_clock_boot_ms() + pause_ms(order);
         order->tries++;
     }

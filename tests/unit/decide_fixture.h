@@ -95,6 +95,27 @@ static inline enum mg_verdict operate(enum mg_cause_kind kind, int step, enum mg
         (struct mg_cause){.kind = kind, .step = step, .version = order.version, .outcome = outcome});
 }
 
+/* A resume by the operator's word for this step. */
+static inline enum mg_verdict repeat(int step)
+{
+    return decide((struct mg_cause){
+        .kind = MG_CAUSE_RESUME, .step = step, .version = order.version, .is_repeat = true});
+}
+
+/* A refusal to the verify of step 0: of its work, or of the question. */
+static inline enum mg_verdict verify_refuses(bool is_work_refused)
+{
+    ck_assert_int_eq(order.steps[0].kind, MG_KIND_VERIFY);
+    return decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                    .step = 0,
+                                    .attempt = order.steps[0].attempt,
+                                    .reply_kind = MG_KIND_VERIFY,
+                                    .outcome = MG_OUTCOME_PERMANENT,
+                                    .executed = MG_EXECUTED_NO,
+                                    .is_work_refused = is_work_refused,
+                                    .retry_after_ms = -1});
+}
+
 static inline int count_effects(enum mg_effect_kind kind)
 {
     int count = 0;

@@ -13,12 +13,6 @@ static enum mg_verdict resume(void)
     return operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE);
 }
 
-static enum mg_verdict repeat(int step)
-{
-    return decide((struct mg_cause){
-        .kind = MG_CAUSE_RESUME, .step = step, .version = order.version, .is_repeat = true});
-}
-
 /* Two steps beside each other. a is in doubt, b is refused for good: in error. */
 static void fail_beside_a_doubt(enum mg_on_unknown on_unknown)
 {

@@ -325,19 +325,6 @@ START_TEST(alert_of_failing_polls_closes_with_the_polling)
 }
 END_TEST
 
-static enum mg_verdict verify_refuses(bool is_work_refused)
-{
-    ck_assert_int_eq(order.steps[0].kind, MG_KIND_VERIFY);
-    return decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
-                                    .step = 0,
-                                    .attempt = order.steps[0].attempt,
-                                    .reply_kind = MG_KIND_VERIFY,
-                                    .outcome = MG_OUTCOME_PERMANENT,
-                                    .executed = MG_EXECUTED_NO,
-                                    .is_work_refused = is_work_refused,
-                                    .retry_after_ms = -1});
-}
-
 /* Guard: the definition's word that the work is refused. Catches: work that is polled on, and undone,
  * although it has failed for good; and a verify's own refusal (401) that is taken for that word. */
 START_TEST(accepted_work_that_was_refused_has_failed_and_is_not_undone)

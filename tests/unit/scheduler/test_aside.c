@@ -253,15 +253,22 @@ START_TEST(several_refused_orders_are_judged_only_if_another_is_written_as_they_
 }
 END_TEST
 
+/* Ten orders, p10 to p19, on their way to the queue. */
+static void crowd_submit(void)
+{
+    char order_id[8];
+    for (int i = 10; i < 20; i++) {
+        (void)snprintf(order_id, sizeof(order_id), "p%d", i);
+        stage_submit(order_id, false);
+    }
+}
+
 /* Would catch: orders that are set aside one by one, by a trigger that refuses the next state of all of them,
  * while new orders are written. */
 START_TEST(a_crowd_with_one_fault_is_judged_by_nobody_and_stands)
 {
     char order_id[8], reason[512];
-    for (int i = 10; i < 20; i++) {
-        (void)snprintf(order_id, sizeof(order_id), "p%d", i);
-        stage_submit(order_id, false);
-    }
+    crowd_submit();
     stage_submit("o9", false);
     stage_settle();
     fake_store.refused = "o9"; /* the oldest waits for another fault */
@@ -358,10 +365,7 @@ START_TEST(a_crowd_of_damaged_orders_is_set_aside_one_by_one)
 {
     char order_id[8], reason[512];
     two_orders_run();
-    for (int i = 10; i < 20; i++) {
-        (void)snprintf(order_id, sizeof(order_id), "p%d", i);
-        stage_submit(order_id, false);
-    }
+    crowd_submit();
     stage_settle();
     fake_store.damaged = "p1*";
     fake_store.refusal = MG_REFUSAL_DAMAGED;

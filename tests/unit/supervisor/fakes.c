@@ -168,6 +168,11 @@ void fake_answer_lead_refused(const char *refusal)
     answer_lead(&(struct mg_lead_answer){.refusal = refusal});
 }
 
+void fake_answer_lead_held(const char *held_by)
+{
+    answer_lead(&(struct mg_lead_answer){.now_ms = fake_database_ms(), .held_by = held_by});
+}
+
 void mg_store_stop_leading(struct mg_store *store, mg_store_done_fn *done, void *arg)
 {
     (void)store;

@@ -82,6 +82,8 @@ int64_t fake_database_ms(void);
 
 void fake_answer_lead(bool is_leader, int64_t swept_ago_ms); /* swept_ago_ms -1: no sweep yet */
 void fake_answer_lead_refused(const char *refusal);
+/* Another session has the lock, and nothing leads by it. */
+void fake_answer_lead_held(const char *held_by);
 void fake_answer_sweep(const struct mg_due *dues, int count);
 void fake_answer_sweep_full(const struct mg_due *dues, int count, int64_t overdue_total);
 void fake_answer_sweep_fenced(void);

@@ -47,6 +47,25 @@ START_TEST(a_standby_never_asks)
 }
 END_TEST
 
+/* Catches: supervisors that are ready while none leads; one that stays unready beside the next leader. */
+START_TEST(a_lock_that_is_kept_without_leading_makes_none_ready)
+{
+    char reason[512];
+    fake_pass(50);
+    fake_answer_lead_held("session 7 holds the leader's lock and does nothing");
+    ck_assert(!mg_supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
+    ck_assert_str_eq(reason, "no supervisor leads: session 7 holds the leader's lock and does nothing");
+    fake_pass(2000);
+    fake_answer_lead(false, 0);
+    ck_assert(mg_supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
+    fake_pass(2000);
+    fake_answer_lead_held("session 7");
+    fake_pass(2000);
+    fake_answer_lead(true, 100);
+    ck_assert(mg_supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
+}
+END_TEST
+
 START_TEST(a_lost_session_ends_leading_at_once)
 {
     const struct mg_due due = {.order_id = "o-1", .ask = MG_CAUSE_DUE, .step = "reserve", .due_at_ms = 1};
@@ -192,6 +211,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, it_leads_once_the_lock_is_taken);
     tcase_add_test(tcase, a_standby_never_asks);
+    tcase_add_test(tcase, a_lock_that_is_kept_without_leading_makes_none_ready);
     tcase_add_test(tcase, a_lost_session_ends_leading_at_once);
     tcase_add_test(tcase, a_newer_epoch_ends_leading);
     tcase_add_test(tcase, a_leader_without_a_broker_steps_down);

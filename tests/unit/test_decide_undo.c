@@ -1,0 +1,176 @@
+/* The key of an undo: one that provably did nothing goes out under another, one in doubt under its own. */
+#include "core/key.h"
+#include "decide_fixture.h"
+#include "suite.h"
+
+/* Step 0 is done, and its undo is out. */
+static void submit_undo(void)
+{
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_PERMANENT);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+}
+
+/* The undo has failed, and a resume sends it, or asks about it, under its key of this generation. */
+static void expect_resumed_under(uint32_t undo_generation)
+{
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_FAILED);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_uint_eq(order.steps[0].undo_generation, undo_generation);
+}
+
+/* The service works on the undo, and its verify is due. */
+static void submit_accepted_undo(void)
+{
+    plan.steps[0].has_undo_verify = true;
+    plan.steps[0].undo_finish_within_ms = 60000;
+    plan.steps[0].undo_poll_ms = 1000;
+    submit_undo();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    ck_assert_int_eq(due(0), MG_GO);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+}
+
+/* Law 8, derived identities. Catches: a refund that a service refuses for ever, since it repeats the refusal
+ * that it remembers for the key. */
+START_TEST(a_refused_undo_is_resumed_under_another_key)
+{
+    submit_undo();
+    for (uint32_t n = 1; n <= 3; n++) {
+        reply(0, MG_OUTCOME_PERMANENT);
+        expect_resumed_under(n);
+        ck_assert(has_request(0, MG_KIND_UNDO));
+        ck_assert_uint_eq(mg_key_generation(&order.steps[0], MG_KIND_UNDO), n);
+        ck_assert_uint_eq(mg_key_generation(&order.steps[0], MG_KIND_DO), 0);
+    }
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+    ck_assert_int_eq(operate(MG_CAUSE_RESTART, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_uint_eq(order.steps[0].generation, 1);
+    ck_assert_uint_eq(mg_key_generation(&order.steps[0], MG_KIND_UNDO), 4); /* no key comes twice */
+}
+END_TEST
+
+/* Catches: a second refund, since the first one, of a lost answer, has another key. */
+START_TEST(an_undo_in_doubt_is_resumed_under_its_key)
+{
+    static const enum mg_outcome LAST[] = {MG_OUTCOME_TRANSIENT, MG_OUTCOME_PERMANENT};
+    submit_undo();
+    overdue(0);
+    due(0);
+    reply(0, LAST[_i]);
+    expect_resumed_under(0);
+    reply(0, MG_OUTCOME_PERMANENT);
+    expect_resumed_under(0);
+}
+END_TEST
+
+/* Catches: a refund that failed after its 202, and that its service remembers as failed for ever. */
+START_TEST(an_undo_that_its_verify_finds_failed_is_resumed_under_another_key)
+{
+    submit_accepted_undo();
+    ck_assert_int_eq(verify_refuses(true), MG_GO);
+    expect_resumed_under(1);
+}
+END_TEST
+
+/* Catches: a refusal that a service remembers, behind a lost answer of which its verify has cleared the
+ * doubt. */
+START_TEST(an_undo_found_absent_and_then_refused_is_resumed_under_another_key)
+{
+    plan.steps[0].has_undo_verify = true;
+    submit_undo();
+    overdue(0);
+    while (order.steps[0].state != MG_STEP_UNDO_FAILED) {
+        due(0);
+        reply(0, order.steps[0].kind == MG_KIND_VERIFY ? MG_OUTCOME_ABSENT : MG_OUTCOME_PERMANENT);
+    }
+    ck_assert_int_eq(order.steps[0].kind, MG_KIND_UNDO);
+    expect_resumed_under(1);
+}
+END_TEST
+
+/* Catches: a second refund beside one that the service works on. */
+START_TEST(an_accepted_undo_whose_polls_fail_is_resumed_under_its_key)
+{
+    submit_accepted_undo();
+    while (reply(0, MG_OUTCOME_TRANSIENT) == MG_GO && order.steps[0].state != MG_STEP_UNDO_FAILED) {
+        due(0);
+        ck_assert(has_request(0, MG_KIND_VERIFY));
+    }
+    expect_resumed_under(0);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+}
+END_TEST
+
+/* Catches: a refund of which a person knows that there is none, and that no verb sends anew. */
+START_TEST(an_operator_has_a_failed_undo_repeated_under_another_key)
+{
+    submit_undo();
+    ck_assert_int_eq(repeat(0), MG_REFUSED);
+    overdue(0);
+    ck_assert_int_eq(repeat(0), MG_REFUSED);
+    due(0);
+    reply(0, MG_OUTCOME_TRANSIENT);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_FAILED);
+    ck_assert_int_eq(repeat(1), MG_REFUSED);
+    ck_assert_int_eq(repeat(0), MG_GO);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    ck_assert_uint_eq(order.steps[0].undo_generation, 1);
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+}
+END_TEST
+
+/* Law 11, quiesce. Catches: a second refund under another key, while the first one is still under way. */
+START_TEST(no_undo_is_repeated_while_an_earlier_one_may_act)
+{
+    static const enum mg_outcome OUTCOMES[] = {MG_OUTCOME_TRANSIENT, MG_OUTCOME_PERMANENT};
+    plan.steps[0].undo_retry.attempts = 1;
+    submit_undo();
+    (void)decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                   .step = 0,
+                                   .attempt = order.steps[0].attempt,
+                                   .reply_kind = MG_KIND_UNDO,
+                                   .outcome = OUTCOMES[_i],
+                                   .executed = MG_EXECUTED_MAYBE,
+                                   .may_still_act = true,
+                                   .retry_after_ms = -1});
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_FAILED);
+    ck_assert_int_eq(repeat(0), MG_REFUSED);
+    context.now_ms = order.steps[0].quiet_at_ms;
+    ck_assert_int_eq(repeat(0), MG_GO);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    ck_assert_uint_eq(order.steps[0].undo_generation, 1);
+}
+END_TEST
+
+/* Catches: a second refund by another copy of the request, which one copy's refusal is taken to exclude. */
+START_TEST(an_undo_with_a_second_copy_is_resumed_under_its_key)
+{
+    submit_undo();
+    const struct mg_cause copy = {.kind = MG_CAUSE_REPUBLISHED, .attempt = order.steps[0].attempt};
+    ck_assert_int_eq(decide(copy), MG_GO);
+    ck_assert_int_eq(decide(copy), MG_DUPLICATE);
+    reply(0, MG_OUTCOME_PERMANENT);
+    expect_resumed_under(0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("decide_undo");
+    TCase *cases = tcase_create("keys");
+    tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_add_test(cases, a_refused_undo_is_resumed_under_another_key);
+    tcase_add_loop_test(cases, an_undo_in_doubt_is_resumed_under_its_key, 0, 2);
+    tcase_add_test(cases, an_undo_that_its_verify_finds_failed_is_resumed_under_another_key);
+    tcase_add_test(cases, an_undo_found_absent_and_then_refused_is_resumed_under_another_key);
+    tcase_add_test(cases, an_accepted_undo_whose_polls_fail_is_resumed_under_its_key);
+    tcase_add_test(cases, an_operator_has_a_failed_undo_repeated_under_another_key);
+    tcase_add_loop_test(cases, no_undo_is_repeated_while_an_earlier_one_may_act, 0, 2);
+    tcase_add_test(cases, an_undo_with_a_second_copy_is_resumed_under_its_key);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}
