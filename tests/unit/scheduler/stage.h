@@ -30,6 +30,9 @@ void stage_start_limited(struct mg_json_limits limits); /* of submissions */
 void stage_finish(void);
 void stage_settle(void); /* turns, answers and confirms until nothing is left to do */
 
+/* Time passes by every clock, the machine's included. Without it the machine's clocks are held. */
+void stage_clock_pass(int64_t ms);
+
 /* Time passes, by the database's clock and by the scheduler's estimate of it: the clock was not set. */
 void stage_pass(int64_t ms);
 
