@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,11 +64,22 @@ void mg_uuid_derived(struct mg_slice sender, struct mg_slice message_id, char re
     uuid_unparse_lower(uuid, ret_text);
 }
 
+/* Fetched once for the life of the process: EVP_sha256() searches the providers at each digest, which costs
+ * more than that of a name (OpenSSL, crypto(7), "Performance"). */
+static const EVP_MD *sha256;
+
+static void sha256_fetch(void)
+{
+    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+}
+
 void mg_sha256(struct mg_slice bytes, uint8_t ret_digest[MG_SHA256_SIZE])
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     unsigned int len = 0;
 
-    if (EVP_Digest(bytes.data ? bytes.data : "", bytes.len, ret_digest, &len, EVP_sha256(), NULL) != 1 ||
+    if (pthread_once(&once, sha256_fetch) != 0 || sha256 == NULL ||
+        EVP_Digest(bytes.data ? bytes.data : "", bytes.len, ret_digest, &len, sha256, NULL) != 1 ||
         len != MG_SHA256_SIZE) {
         abort();
     }
