@@ -97,10 +97,12 @@ void mg_link_start(struct mg_link *link)
 
 /* Reads until the broker ends the connection, which it does when it has taken everything before the close. A
  * socket that is closed with unread data resets the connection, and the broker then drops what it has not
- * read: acks, whose messages would come again. */
+ * read: acks, whose messages would come again. After its answer to the close the broker waits for the
+ * client's end of the connection: without that, the wait would last for all of its time. */
 static void link_await_end(int fd)
 {
     char discarded[4096];
+    (void)shutdown(fd, SHUT_WR);
     int64_t until_ms = mg_clock_boot_ms() + END_MS, left_ms = END_MS;
     struct pollfd socket = {.fd = fd, .events = POLLIN};
     while (left_ms > 0 && poll(&socket, 1, (int)left_ms) > 0 &&

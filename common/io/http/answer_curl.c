@@ -64,6 +64,8 @@ static const struct {
     {"certificate is not yet valid", "compare the clocks of both machines"},
     {"no alternative certificate subject name", "call it by a name that its certificate has"},
     {"certificate required", "the server requires a client certificate: name its file, and its key's"},
+    {"response 407", "the proxy asks for a login, which none can have here: permit this machine there"},
+    {"Out of memory", "or a header line of the answer is too long for libcurl"},
     {"CONNECT tunnel failed", "the proxy refuses this address: permit it there"},
     {"alert certificate expired", "renew the client certificate, which the server refuses"},
     {"alert unknown ca",
