@@ -343,6 +343,10 @@ enum mg_verdict mg_judge_reply(struct mg_decider *decider)
     if (is_awaited(decider)) {
         return done_late(decider);
     }
+    if (mg_undo_awaits_copy(step) && cause->reply_kind == MG_KIND_UNDO) {
+        enum mg_verdict verdict = mg_undo_copy_replied(decider, cause->step);
+        return verdict == MG_GO ? mg_operator_order_go_on(decider) : verdict;
+    }
     if (!mg_step_is_running(step)) {
         return mg_decider_end(decider, MG_DUPLICATE, "this attempt has been answered or judged");
     }
@@ -464,6 +468,7 @@ enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason r
     }
     decider->order.failure_count++;
     if (mg_step_is_backward(step)) {
+        mg_policy_undo_given_up(decider, index);
         return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_FAIL, reason, 0);
     }
     step->is_refused = true;

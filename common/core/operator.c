@@ -23,16 +23,22 @@ static void step_forget_failures(struct mg_step *step)
     step->cool_down_count = 0;
 }
 
-/* Law 8, derived identities: the same of an undo. The operator's word to repeat it stands for the proof. */
+/* Law 8, derived identities: an undo of which the present key did nothing gets another one. The operator's
+ * word to repeat it stands for the proof. */
+static bool is_undo_key_spent(const struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    return step->state == MG_STEP_UNDO_FAILED && step->is_undo_dispatched &&
+           (step->is_refused || mg_doubt_is_repeated(decider, index));
+}
+
 static void undo_renew_key(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
-    if (step->is_undo_dispatched && (step->is_refused || mg_doubt_is_repeated(decider, index))) {
-        step->undo_generation++;
-        step->is_refused = true;
-        if (mg_step_asks_undone(step)) {
-            mg_undo_end_doubt(decider, index);
-        }
+    step->undo_generation++;
+    step->is_refused = true;
+    if (mg_step_asks_undone(step)) {
+        mg_undo_end_doubt(decider, index);
     }
 }
 
@@ -45,6 +51,7 @@ static void step_revive(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     enum mg_step_state from = step->state;
+    bool is_key_spent = is_undo_key_spent(decider, index) && mg_quiet_is_reached(decider, index);
     (void)mg_decider_step(decider, index, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR, 0);
     step_forget_failures(step);
     /* Its undo may have happened, or it was answered as done. */
@@ -56,7 +63,7 @@ static void step_revive(struct mg_decider *decider, int index)
     step->is_accepted = step->is_accepted && (is_polled_on || was_undoing);
     step->finish_by_ms = is_time_of_do || (step->is_accepted && is_polled_on) ? step->finish_by_ms : 0;
     if (step->state == MG_STEP_UNDO_PENDING) {
-        if (was_undoing) {
+        if (is_key_spent) {
             undo_renew_key(decider, index);
         }
         step->due_at_ms = mg_quiet_due_at(decider, index);
@@ -101,6 +108,17 @@ static bool has_blocking_step(const struct mg_decider *decider)
     for (int i = 0; i < decider->order.step_count; i++) {
         const struct mg_step *step = &decider->order.steps[i];
         if (is_to_revive(step) && step->state != MG_STEP_UNKNOWN && is_for_person(decider, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Law 8, derived identities: two undos under different keys both act. */
+static bool has_undo_in_the_air(struct mg_decider *decider)
+{
+    for (int i = 0; i < decider->order.step_count; i++) {
+        if (is_undo_key_spent(decider, i) && !mg_quiet_is_reached(decider, i)) {
             return true;
         }
     }
@@ -174,6 +192,11 @@ static enum mg_verdict order_resume(struct mg_decider *decider)
     enum mg_verdict may_repeat = decider->cause->is_repeat ? repeat_check(decider) : MG_GO;
     if (may_repeat != MG_GO) {
         return may_repeat;
+    }
+    if (has_undo_in_the_air(decider)) {
+        return mg_decider_end(decider, MG_REFUSED,
+                              "a copy of a refused undo may still come to its service, and the next undo has "
+                              "another key; resume it again in some seconds");
     }
     if (is_forward && has_blocking_step(decider)) {
         return mg_decider_end(decider, MG_REFUSED,
@@ -376,7 +399,8 @@ static enum mg_verdict settle_absent(struct mg_decider *decider)
     if (step->state == MG_STEP_UNDONE && !step->is_maybe) {
         return mg_decider_end(decider, MG_DUPLICATE, "it is undone");
     }
-    if (step->is_maybe && !mg_quiet_is_reached(decider, index)) { /* law 11, quiesce, binds operators, too */
+    bool may_act = step->is_maybe || (mg_step_is_backward(step) && step->is_undo_dispatched);
+    if (may_act && !mg_quiet_is_reached(decider, index)) { /* law 11, quiesce, binds operators, too */
         return mg_decider_end(decider, MG_REFUSED,
                               "an earlier attempt may still act; look again in some seconds");
     }
@@ -421,23 +445,23 @@ static enum mg_verdict order_turn_back(struct mg_decider *decider, enum mg_goal 
     if (mg_plan_is_pivot_done(decider->plan, order)) {
         return mg_decider_end(decider, MG_REFUSED, "the order's pivot is done: it can only go forward");
     }
-    if (order->state == MG_ORDER_ERROR && order->goal != MG_GOAL_PROCESSED &&
-        mg_plan_is_pivot_stuck(decider)) {
-        return mg_decider_end(decider, MG_REFUSED, "the order's pivot may have happened; settle it");
+    if (goal == MG_GOAL_CANCELLED && order->state == MG_ORDER_ERROR &&
+        order->reason == MG_REASON_STATE_LOST) { /* a client may send it, and knows no more than the rows */
+        return mg_decider_end(decider, MG_REFUSED,
+                              "the database has lost a part of the order; once it was compared with the "
+                              "services, compensate it");
+    }
+    if (order->state == MG_ORDER_ERROR && order->goal != MG_GOAL_PROCESSED) {
+        return mg_decider_end(decider, MG_REFUSED,
+                              mg_plan_is_pivot_stuck(decider)
+                                  ? "the order's pivot may have happened; settle it"
+                                  : "the order is turned back already; resume it, or settle its steps");
     }
     enum mg_verdict verdict = mg_decider_order(decider, MG_ORDER_EVENT_AMEND, MG_REASON_OPERATOR, -1);
-    if (verdict != MG_GO) {
-        return verdict;
-    }
-    if (order->goal == MG_GOAL_PROCESSED) { /* the first goal wins */
+    if (verdict == MG_GO) {
         order->goal = goal;
     }
-    for (int i = 0; i < order->step_count; i++) {
-        if (order->steps[i].state == MG_STEP_UNDO_FAILED) {
-            step_revive(decider, i);
-        }
-    }
-    return MG_GO;
+    return verdict;
 }
 
 enum mg_verdict mg_operator_decide(struct mg_decider *decider)

@@ -433,12 +433,13 @@ static enum mg_kind next_kind(const struct mg_decider *decider, int index)
 }
 
 /* An attempt to learn the result may still act like any do. No undo overtakes it (law 11, quiesce), and no
- * further attempt to learn: so what such an attempt finds holds for all before it. An undo does not wait for
- * one under the same key, and its verify only if its outcome is unclear. */
+ * further attempt to learn: so what such an attempt finds holds for all before it. No undo overtakes another:
+ * a service that knows its own state, and not the key, finds the work of the first. A verify of the undo
+ * waits only if the outcome is unclear. */
 static void undo_advance(struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
-    bool may_be_overtaken = mg_step_asks_undone(step) ? step->finish_by_ms == 0 : step->kind != MG_KIND_UNDO;
+    bool may_be_overtaken = !mg_step_asks_undone(step) || step->finish_by_ms == 0;
     if (may_be_overtaken && !mg_quiet_is_reached(decider, index)) {
         (void)mg_decider_step(decider, index, MG_STEP_EVENT_PARK, MG_REASON_QUIESCING,
                               mg_quiet_due_at(decider, index));

@@ -85,3 +85,14 @@ void mg_policy_attempt_stays_open(struct mg_decider *decider, int index)
 {
     mg_quiet_extend(decider, index, decider->order.steps[index].complete_by_ms);
 }
+
+void mg_policy_undo_given_up(struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    int64_t within_ms = decider->plan->steps[index].undo_complete_within_ms;
+    if (step->is_undo_dispatched) {
+        mg_quiet_extend(decider, index,
+                        step->kind == MG_KIND_UNDO ? step->complete_by_ms
+                                                   : decider->context->now_ms + within_ms);
+    }
+}

@@ -49,6 +49,9 @@ static enum mg_verdict expire(struct mg_decider *decider, int index)
 {
     bool is_undo = mg_step_is_backward(&decider->order.steps[index]);
     decider->order.failure_count++;
+    if (is_undo) {
+        mg_policy_undo_given_up(decider, index);
+    }
     return mg_decider_step(decider, index, is_undo ? MG_STEP_EVENT_UNDO_FAIL : MG_STEP_EVENT_FAIL,
                            MG_REASON_FINISH_EXPIRED, 0);
 }

@@ -21,6 +21,7 @@ static enum mg_verdict give_up(struct mg_decider *decider, int index, enum mg_re
     const struct mg_step *step = &decider->order.steps[index];
     bool is_learning =
         step->kind != MG_KIND_UNDO && !mg_step_asks_undone(step) && reason != MG_REASON_UNRENDERABLE;
+    mg_policy_undo_given_up(decider, index);
     return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_FAIL,
                            is_learning ? MG_REASON_LEARN_FAILED : reason, 0);
 }
@@ -84,9 +85,6 @@ static void note_doubt(struct mg_decider *decider, int index, bool may_have_acte
     struct mg_step *step = &decider->order.steps[index];
     bool is_undo = step->kind == MG_KIND_UNDO && may_have_acted;
     step->is_refused = step->is_refused && !is_undo;
-    if (is_undo && decider->cause->may_still_act) {
-        mg_policy_attempt_stays_open(decider, index);
-    }
     if (is_undo && decider->plan->steps[index].has_undo_verify && !step->is_accepted) {
         step->is_accepted = true;
         step->finish_by_ms = 0;
@@ -146,6 +144,9 @@ static enum mg_verdict undo_absent(struct mg_decider *decider, int index)
 
 static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
 {
+    if (decider->cause->may_still_act) {
+        mg_policy_attempt_stays_open(decider, index);
+    }
     switch (decider->cause->outcome) {
     case MG_OUTCOME_DONE:
         return undo_done(decider, index);
@@ -165,6 +166,29 @@ static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
     return mg_decider_end(decider, MG_IMPOSSIBLE, "no such outcome");
 }
 
+bool mg_undo_awaits_copy(const struct mg_step *step)
+{
+    bool is_between = step->state == MG_STEP_UNDO_PENDING || step->state == MG_STEP_UNDO_WAITING ||
+                      step->state == MG_STEP_UNDO_FAILED;
+    return is_between && step->kind == MG_KIND_UNDO && step->is_undo_dispatched;
+}
+
+enum mg_verdict mg_undo_copy_replied(struct mg_decider *decider, int index)
+{
+    const struct mg_cause *cause = decider->cause;
+    if (cause->outcome == MG_OUTCOME_DONE) {
+        return undo_done(decider, index);
+    }
+    if (mg_policy_is_refusal_certain(cause) || !decider->order.steps[index].is_refused) {
+        return mg_decider_end(decider, MG_DUPLICATE, "this attempt has been answered or judged");
+    }
+    note_doubt(decider, index, true);
+    mg_quiet_extend(decider, index, /* the request's own complete-by is gone */
+                    decider->context->now_ms + decider->plan->steps[index].undo_complete_within_ms);
+    decider->is_changed = true;
+    return mg_decider_end(decider, MG_GO, "another copy of the refused undo may have acted");
+}
+
 /* The verify gave no answer. While the service works on the undo, that counts nothing. */
 static enum mg_verdict ask_failed(struct mg_decider *decider, int index, enum mg_reason reason)
 {
@@ -180,16 +204,18 @@ void mg_undo_end_doubt(struct mg_decider *decider, int index)
     step->finish_by_ms = step->is_maybe && within_ms > 0 ? decider->context->now_ms + within_ms : 0;
 }
 
-/* No undo has happened. It goes out again under its key. */
+/* No undo has happened. It goes out again under its key. Of one that the service had accepted, that is no
+ * proof: it may begin the work later. */
 static enum mg_verdict ask_absent(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     if (step->finish_by_ms > 0 && !mg_quiet_is_reached(decider, index)) {
         return mg_poll_answered(decider, index); /* law 11, quiesce: it may still begin */
     }
+    bool is_proof = step->finish_by_ms == 0 && mg_quiet_is_reached(decider, index);
     enum mg_verdict verdict = retry(decider, index, MG_REASON_VERIFIED_ABSENT);
     mg_undo_end_doubt(decider, index);
-    step->is_refused = mg_quiet_is_reached(decider, index);
+    step->is_refused = is_proof;
     return verdict;
 }
 

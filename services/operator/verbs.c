@@ -142,5 +142,8 @@ void mg_operator_verbs_write(struct mg_buf *out, const struct mg_table *order, c
     steps_write(out, workflow, "settle step", verbs.can_settle, &count);
     steps_write(out, workflow, "skip step", verbs.can_skip, &count);
     steps_write(out, workflow, "resume --repeat --step", verbs.can_repeat, &count);
+    if (count == 0) {
+        mg_buf_append_text(out, "wait some seconds: an earlier request may still act");
+    }
     mg_workflow_destroy(workflow);
 }

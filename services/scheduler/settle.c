@@ -38,7 +38,11 @@ bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
     mg_correlation_write(item->reply->order_id, item->reply->step, item->reply->attempt, item->reply->kind,
                          correlation);
     item->order_id = item->reply->order_id;
-    item->cause = mg_slice_of(mg_arena_printf(batch->arena, "%s:reply", correlation));
+    /* The request of an undo that was answered may come to its service once more, and that answer counts,
+     * too. */
+    bool is_final = item->reply->kind != MG_KIND_UNDO || item->reply->outcome == MG_OUTCOME_DONE;
+    item->cause = mg_slice_of(mg_arena_printf(batch->arena, "%s:reply%s%s", correlation, is_final ? "" : ".",
+                                              is_final ? "" : mg_outcome_name(item->reply->outcome)));
     item->wants_event = work->is_again;
     return true;
 }

@@ -18,7 +18,8 @@ def an_undo_that_fails_is_alerted_repaired_and_resumed(s):
     told = s.wait(lambda: s.client.get("operator.alerts"), "operator.alerts has a message")
     assert order.order_id in told[1].decode(), told
     s.remote("payment").switch("order")
-    s.cluster.tool("order", "resume", order.order_id, "--reason", "payment is repaired")
+    s.wait(lambda: s.cluster.tool("order", "resume", order.order_id, "--reason", "payment is repaired", check=False).returncode == 0,
+           "no copy of the refused undo can come any more", 60)
     s.wait_state(order, "compensated")
     s.assert_effects(order, {("reserve", "inventory"): "undone", ("charge", "payment"): "undone"})
     s.wait(lambda: all(row["closed_at"] for row in s.alerts("undo_failed")), "the alert is closed")

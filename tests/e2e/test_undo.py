@@ -57,12 +57,14 @@ class Refunds(StandIn):
         return answers[min(self.undone[cell], len(answers)) - 1]
 
 
-def start_agent(s, shop, name="shop", **members):
+def start_agent(s, shop, name="shop", env=(), **members):
     """Its breaker stays closed: most cells are failures."""
     path = s.scratch / f"service-{name}.json"
     path.write_text(json.dumps({"service": name, "url": shop.url, "tries": 1, "breaker": {"min_calls": 1000000}, **members}), encoding="utf-8")
-    s.cluster.agents.append(s.cluster.make("agent", f"agent-{name}", "--service", path))
-    s.cluster.agents[-1].start().wait_ready()
+    agent = s.cluster.make("agent", f"agent-{name}-{len(s.cluster.agents)}", "--service", path)
+    agent.env = {**agent.env, **dict(env)}
+    s.cluster.agents.append(agent)
+    return agent.start().wait_ready()
 
 
 def steps(**undo):
@@ -213,6 +215,47 @@ class Replaying(StandIn):
         return as_json(200, OK)
 
 
+def resume(s, order, *words):
+    """As soon as no copy of a refused request can come to its service any more; until then the scheduler refuses it."""
+    s.wait(lambda: s.cluster.tool("order", "resume", order.order_id, *words, "--reason", "the account is full again",
+                                  check=False).returncode == 0, "the resume is taken", 60)
+
+
+class Funded(StandIn):
+    """De-duplicates refunds by their key and remembers no refusal."""
+
+    def __init__(self):
+        super().__init__()
+        self.has_funds, self.refunds, self.asked = False, [], []
+
+    def answer(self, call, body):
+        key = call.headers.get("Idempotency-Key")
+        if call.path != "/refund":
+            return as_json(422 if call.path == "/ship" else 200, {})
+        self.asked.append(key)
+        if self.has_funds and key not in self.refunds:
+            self.refunds.append(key)
+        return as_json(200 if key in self.refunds else 422, {})
+
+
+@scenario(agents=0, services=("shop",))
+def a_refused_refund_whose_request_comes_again_happens_once(s):
+    """Would catch: two refunds, one by the refused request, whose agent lost its ack, and one under the next key."""
+    shop = Funded()
+    agent = start_agent(s, shop, env={"MAKEGOOD_FAILPOINT": "AGENT_CONFIRMED:3"})
+    s.load_workflow("refund", steps(complete_within="60s"), on_failure="compensate")
+    order = s.client.submit("refund", {"cell": "x"})
+    s.wait_state(order, "error")
+    s.wait(lambda: not agent.is_running(), "the agent dies before its ack")
+    refused = s.cluster.tool("order", "resume", order.order_id, "--reason", "at once", check=False)
+    assert refused.returncode != 0 and "a copy of a refused undo" in refused.stderr, refused
+    shop.has_funds = True
+    s.cluster.agents.remove(agent)
+    start_agent(s, shop)
+    s.wait_state(order, "compensated")
+    assert shop.refunds == [f"{order.order_id}.charge.undo"] == shop.asked[1:], shop.asked
+
+
 @scenario(agents=0, services=("shop",))
 def a_refused_refund_goes_out_again_although_the_service_remembers_its_refusal(s):
     """Would catch: a refund that a mended service refuses for ever, since it replays the first answer to the key."""
@@ -228,10 +271,10 @@ def a_refused_refund_goes_out_again_although_the_service_remembers_its_refusal(s
         assert "charge" in s.cluster.tool("order", "explain", order.order_id).stdout
         shop.has_funds = True
         if words:  # it may have happened: a resume alone keeps the key
-            s.cluster.tool("order", "resume", order.order_id, "--reason", "the account is full again")
+            resume(s, order)
             s.wait_state(order, "error")
             assert not shop.refunds, shop.refunds
-        s.cluster.tool("order", "resume", order.order_id, *words, "--reason", "the account is full again")
+        resume(s, order, *words)
         s.wait_state(order, "compensated")
         assert shop.refunds == [f"{order.order_id}.charge.undo.1"], shop.refunds
 

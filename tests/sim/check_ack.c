@@ -131,8 +131,10 @@ static void reply_acked(const struct sim_message *message)
         !sim_store_find(reply.order_id, &stored)) {
         return;
     }
-    char cause[MG_KEY_SIZE + 8];
-    (void)snprintf(cause, sizeof(cause), "%s:reply", message->correlation_id.data);
+    char cause[MG_KEY_SIZE + 32];
+    bool is_final = reply.kind != MG_KIND_UNDO || reply.outcome == MG_OUTCOME_DONE;
+    (void)snprintf(cause, sizeof(cause), "%s:reply%s%s", message->correlation_id.data, is_final ? "" : ".",
+                   is_final ? "" : mg_outcome_name(reply.outcome));
     const struct mg_event_record *event = event_of(&stored, mg_slice_of(cause));
     if (event != NULL) {
         effects_check(&stored, event);

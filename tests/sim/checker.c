@@ -309,17 +309,24 @@ static void replies_check(const struct mg_order_record *before, const struct mg_
         const struct mg_step *was = &before->order.steps[step], *is = &write->record->order.steps[step];
         bool is_of_this_write = event->attempt > was->attempt;
         enum mg_kind kind = is_of_this_write ? is->kind : was->kind;
-        char correlation[MG_KEY_SIZE], cause[MG_KEY_SIZE + 8];
+        char correlation[MG_KEY_SIZE], cause[MG_KEY_SIZE + 8], other[MG_KEY_SIZE + 32];
         mg_correlation_write(before->order_id, event->step.data, event->attempt, kind, correlation);
         (void)snprintf(cause, sizeof(cause), "%s:reply", correlation);
+        (void)snprintf(other, sizeof(other), "%s:reply.", correlation);
+        bool is_named =
+            mg_slice_is(event->cause, cause) || (kind == MG_KIND_UNDO && event->cause.len > strlen(other) &&
+                                                 memcmp(event->cause.data, other, strlen(other)) == 0);
+        bool is_copy_of_undo = was->kind == MG_KIND_UNDO && was->is_undo_dispatched &&
+                               mg_step_is_backward(was) && was->state != MG_STEP_UNDONE;
         bool is_for_person =
             was->state == MG_STEP_UNKNOWN && was->due_at_ms == 0; /* its answer may be late */
-        bool is_awaited = is_of_this_write ||
-                          ((mg_step_is_running(was) || is_for_person) && was->attempt == event->attempt);
+        bool is_awaited =
+            is_of_this_write ||
+            ((mg_step_is_running(was) || is_for_person || is_copy_of_undo) && was->attempt == event->attempt);
         bool is_lost =
             is_of_this_write && (event->attempt < is->attempt || sim_check_tells_of_lost_state(event) ||
                                  write->record->order.reason == MG_REASON_STATE_LOST);
-        if (!is_lost && (!is_awaited || !mg_slice_is(event->cause, cause))) {
+        if (!is_lost && (!is_awaited || !is_named)) {
             sim_violated("reply_fence", "order %s: reply %.*s counts while %.*s is %s in attempt %u (%s)",
                          before->order_id, (int)event->cause.len, event->cause.data, (int)event->step.len,
                          event->step.data, mg_step_state_name(was->state), was->attempt,

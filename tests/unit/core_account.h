@@ -15,7 +15,9 @@ struct witness {
     struct mg_decision decision;
     uint64_t followers[WORLD_STEPS];
     bool is_maybe[WORLD_STEPS];
-    bool is_undo_maybe[WORLD_STEPS]; /* an undo may have happened, and none was proved absent */
+    bool is_undo_maybe[WORLD_STEPS];    /* an undo may have happened, and none was proved absent */
+    bool is_undo_accepted[WORLD_STEPS]; /* by its service, which may begin it late: an absence proves nothing
+                                         */
     bool has_undo_copies[WORLD_STEPS];
     uint32_t undo_generation[WORLD_STEPS]; /* of the last undo that went out */
     int64_t work_until_ms[WORLD_STEPS];    /* of accepted work that no answer has ended; 0: none */
@@ -122,44 +124,39 @@ static inline bool is_asking_facts(const struct mg_decision *decision)
 static inline void witness_undo_maybe(struct witness *witness, const struct mg_cause *cause)
 {
     int i = cause->step;
+    const struct mg_step *before = &witness->before.steps[i];
+    bool is_newest_undo = before->kind == MG_KIND_UNDO && before->is_undo_dispatched,
+         is_reply = cause->kind == MG_CAUSE_REPLY && cause->attempt == before->attempt,
+         was_certain = cause->executed == MG_EXECUTED_NO && !cause->may_still_act;
+    bool is_answered = is_newest_undo && is_reply && cause->reply_kind == MG_KIND_UNDO &&
+                       mg_step_is_backward(before) && before->state != MG_STEP_UNDONE;
     if (cause->kind == MG_CAUSE_SETTLE && cause->outcome != MG_OUTCOME_DONE) {
         witness->is_undo_maybe[i] = false;
     }
     if (cause->kind == MG_CAUSE_RESUME && cause->is_repeat) { /* the operator's word that there was none */
-        witness->is_undo_maybe[i] = witness->has_undo_copies[i] = false;
+        witness->is_undo_maybe[i] = witness->has_undo_copies[i] = witness->is_undo_accepted[i] = false;
     }
-    if (cause->kind == MG_CAUSE_REPUBLISHED && witness->before.steps[i].kind == MG_KIND_UNDO) {
+    if (cause->kind == MG_CAUSE_REPUBLISHED && before->kind == MG_KIND_UNDO) {
         witness->has_undo_copies[i] = true;
     }
-    if (i < 0 || witness->before.steps[i].state != MG_STEP_UNDO_RUNNING) {
-        return;
+    if (before->state == MG_STEP_UNDO_RUNNING && before->kind == MG_KIND_UNDO &&
+        (cause->kind == MG_CAUSE_OVERDUE || (cause->kind == MG_CAUSE_UNPUBLISHABLE && !was_certain))) {
+        witness->is_undo_maybe[i] = true;
     }
-    bool is_reply = cause->kind == MG_CAUSE_REPLY,
-         was_certain = cause->executed == MG_EXECUTED_NO && !cause->may_still_act;
-    switch (witness->before.steps[i].kind) {
-    case MG_KIND_UNDO:
-        if (cause->kind == MG_CAUSE_OVERDUE) {
-            witness->is_undo_maybe[i] = true;
-        } else if (cause->kind == MG_CAUSE_UNPUBLISHABLE ||
-                   (is_reply &&
-                    cause->outcome != MG_OUTCOME_ABSENT)) { /* a further one finds nothing again */
-            witness->is_undo_maybe[i] = witness->is_undo_maybe[i] || !was_certain;
-        }
-        break;
-    case MG_KIND_VERIFY:
-        if (is_reply && mg_step_asks_undone(&witness->before.steps[i]) &&
-            (cause->outcome == MG_OUTCOME_ABSENT || cause->is_work_refused)) {
-            witness->is_undo_maybe[i] = witness->has_undo_copies[i] = false;
-        }
-        break;
-    case MG_KIND_DO:
-    case MG_KIND_COUNT:
-        break;
+    if (is_answered && cause->outcome != MG_OUTCOME_ABSENT) { /* a further one finds nothing again */
+        witness->is_undo_maybe[i] = witness->is_undo_maybe[i] || !was_certain;
+        witness->is_undo_accepted[i] = witness->is_undo_accepted[i] || cause->outcome == MG_OUTCOME_ACCEPTED;
+    }
+    if (before->state == MG_STEP_UNDO_RUNNING && before->kind == MG_KIND_VERIFY && is_reply &&
+        mg_step_asks_undone(before) && (cause->outcome == MG_OUTCOME_ABSENT || cause->is_work_refused)) {
+        witness->is_undo_maybe[i] = witness->has_undo_copies[i] = false;
+        witness->is_undo_accepted[i] = witness->is_undo_accepted[i] && !cause->is_work_refused;
     }
     /* The next undo is of another do. */
     bool is_undone = witness->order.steps[i].state == MG_STEP_UNDONE;
     witness->is_undo_maybe[i] = witness->is_undo_maybe[i] && !is_undone;
     witness->has_undo_copies[i] = witness->has_undo_copies[i] && !is_undone;
+    witness->is_undo_accepted[i] = witness->is_undo_accepted[i] && !is_undone;
 }
 
 /* The witness's own account of maybe (law 10, sticky maybe), from the cause alone. */

@@ -27,7 +27,8 @@ static inline void witness_generation(struct witness *witness, const struct mg_c
     }
 }
 
-/* Law 11, quiesce: no do of this step may still act, unless the service has answered it. Work that it has
+/* Law 11, quiesce: no do of this step, and before an undo no other, may still act, unless the service has
+ * answered it. Work that it has
  * accepted can be polled. The world's own record must agree: no service is at work on a call that was given
  * up. */
 static inline void witness_quiet(struct witness *witness, int i)
@@ -44,7 +45,8 @@ static inline void witness_quiet(struct witness *witness, int i)
     for (uint32_t a = 1; a < witness->order.steps[i].attempt && a < WORLD_ATTEMPTS; a++) {
         const struct remote_attempt *at = &witness->world.attempts[i][a];
         bool is_ended = at->is_answered && !at->is_open && !(at->is_accepted && is_undo);
-        bool is_quiet = at->kind != MG_KIND_DO || !at->is_out || is_ended ||
+        bool may_act = at->kind == MG_KIND_DO || (is_undo && at->kind == MG_KIND_UNDO && at->was_given_up);
+        bool is_quiet = !may_act || !at->is_out || is_ended ||
                         at->complete_by_ms + witness->context.quiesce_ms <= witness->context.now_ms;
         WITNESS(witness, is_quiet, "step %d: attempt %u may still act, and %s goes out", i, a,
                 mg_kind_name(witness->order.steps[i].kind));
@@ -137,6 +139,19 @@ static inline void witness_learn(struct witness *witness, int i)
     WITNESS(witness, step->generation == before->generation, "step %d: learns under another key", i);
 }
 
+/* Law 11, quiesce: an agent that loses its ack gets an answered request once more, until its complete-by. */
+static inline bool is_undo_in_the_air(const struct witness *witness, int i)
+{
+    for (uint32_t a = 1; a < witness->order.steps[i].attempt && a < WORLD_ATTEMPTS; a++) {
+        const struct remote_attempt *at = &witness->world.attempts[i][a];
+        if (at->kind == MG_KIND_UNDO && at->is_out &&
+            at->complete_by_ms + witness->context.quiesce_ms > witness->context.now_ms) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static inline void witness_dispatch(struct witness *witness, const struct mg_effect *effect)
 {
     struct world *world = &witness->world;
@@ -162,8 +177,12 @@ static inline void witness_dispatch(struct witness *witness, const struct mg_eff
         WITNESS(witness, !witness->is_undo_maybe[i] || !witness->plan.steps[i].has_undo_verify,
                 "step %d: an undo out of a maybe, and its verify was not asked", i);
         bool has_new_key = step->undo_generation != witness->undo_generation[i];
-        WITNESS(witness, !has_new_key || (!witness->is_undo_maybe[i] && !witness->has_undo_copies[i]),
+        WITNESS(witness,
+                !has_new_key || (!witness->is_undo_maybe[i] && !witness->has_undo_copies[i] &&
+                                 !witness->is_undo_accepted[i]),
                 "step %d: another key for an undo that may have happened", i);
+        WITNESS(witness, !has_new_key || !is_undo_in_the_air(witness, i),
+                "step %d: another key for an undo while a copy of an earlier one may come to its service", i);
         witness->has_undo_copies[i] = witness->has_undo_copies[i] && !has_new_key;
         witness->undo_generation[i] = step->undo_generation;
         world->keys[i][step->generation % WORLD_GENERATIONS].was_undo_dispatched = true;
@@ -465,6 +484,7 @@ static inline void witness_go(struct witness *witness, const struct mg_cause *ca
         at->is_answered = true;
         at->is_accepted = cause->outcome == MG_OUTCOME_ACCEPTED;
         at->is_open = at->is_open || cause->may_still_act;
+        at->was_given_up = at->was_given_up || cause->may_still_act;
     }
     if (cause->step >= 0 && cause->step < witness->order.step_count) {
         witness_undo_maybe(witness, cause);

@@ -41,6 +41,7 @@ struct remote_attempt {
     bool is_no;          /* the service answered that it did not and will not execute */
     bool may_have_acted; /* a copy of it executed, or may yet */
     bool is_late;        /* the service, given up by its agent, still acts */
+    bool was_given_up;   /* as a reply says */
     bool was_delivered, was_delivered_again, was_replied_to;
 };
 

@@ -71,6 +71,13 @@ static inline enum mg_verdict reply(int step, enum mg_outcome outcome)
                           outcome == MG_OUTCOME_PERMANENT ? MG_EXECUTED_NO : MG_EXECUTED_MAYBE);
 }
 
+/* No earlier request of the step can come to its service any more. */
+static inline void let_be_quiet(int step)
+{
+    context.now_ms =
+        order.steps[step].quiet_at_ms > context.now_ms ? order.steps[step].quiet_at_ms : context.now_ms;
+}
+
 static inline enum mg_verdict due(int step)
 {
     if (order.steps[step].due_at_ms > context.now_ms) {

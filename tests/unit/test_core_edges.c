@@ -307,7 +307,7 @@ START_TEST(undo_that_has_no_attempt_left_calls_a_person)
     ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), 0); /* nor that of the first step */
     ck_assert_uint_eq(order.steps[2].attempt, MG_ATTEMPT_MAX);
     ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 2, MG_OUTCOME_ABSENT), MG_GO);
-    ck_assert_int_eq(operate(MG_CAUSE_COMPENSATE, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
     ck_assert(has_request(0, MG_KIND_UNDO));
     (void)reply(0, MG_OUTCOME_DONE);
     ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);

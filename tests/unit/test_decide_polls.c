@@ -248,13 +248,10 @@ START_TEST(an_undo_that_finds_nothing_goes_on_while_work_of_a_lost_202_may_begin
 }
 END_TEST
 
-enum way_anew { ANEW_RESUME_PARKED, ANEW_SETTLE, ANEW_RESUME_FAILED, ANEW_CANCEL_FAILED, ANEW_COUNT };
+enum way_anew { ANEW_RESUME_PARKED, ANEW_SETTLE, ANEW_RESUME_FAILED, ANEW_COUNT };
 
 static enum mg_verdict begin_anew(enum way_anew way)
 {
-    if (way == ANEW_CANCEL_FAILED) {
-        return operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE);
-    }
     context.known_results = 1;
     return decide((struct mg_cause){.kind = way == ANEW_SETTLE ? MG_CAUSE_SETTLE : MG_CAUSE_RESUME,
                                     .step = way == ANEW_SETTLE ? 0 : -1,
@@ -268,7 +265,7 @@ static enum mg_verdict begin_anew(enum way_anew way)
  * forget until when the accepted work may act. */
 START_TEST(an_undo_that_begins_anew_keeps_the_time_of_the_work)
 {
-    bool has_failed = _i == ANEW_RESUME_FAILED || _i == ANEW_CANCEL_FAILED;
+    bool has_failed = _i == ANEW_RESUME_FAILED;
     plan.steps[0].needs_result = _i == ANEW_SETTLE || has_failed;
     plan.steps[0].learn = plan.steps[0].needs_result ? MG_LEARN_VERIFY : MG_LEARN_NONE;
     plan.steps[0].finish_within_ms = 600000;

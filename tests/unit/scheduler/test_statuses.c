@@ -119,7 +119,8 @@ static void go_compensating_and_complete_a_step(void)
 static void go_compensating_once_more(void)
 {
     go_error();
-    command("compensate");
+    stage_pass(15000); /* the refused request does not come again */
+    command("resume");
 }
 
 static void go_pending_once_more(void)
@@ -339,11 +340,29 @@ START_TEST(what_is_owed_and_cannot_be_read_is_a_failed_retry)
 }
 END_TEST
 
+/* Would catch: a refund that is made twice. The refused request came to its service once more and was done,
+ * and the answer to it is taken for the first one, redelivered. */
+START_TEST(the_second_answer_to_a_refused_undo_counts)
+{
+    go_error();
+    answer("reserve", 2, "undo", "permanent");
+    ck_assert_str_eq(mg_order_state_name(stage_order("o1")), "error");
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "reserve", .attempt = 2, .kind = "undo", .is_again = true});
+    stage_settle();
+    ck_assert_str_eq(mg_order_state_name(stage_order("o1")), "compensated");
+    int events = fake_store_event_count("o1");
+    answer("reserve", 2, "undo", "done");
+    ck_assert_int_eq(fake_store_event_count("o1"), events);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler statuses");
     TCase *statuses = tcase_create("statuses");
     tcase_add_checked_fixture(statuses, stage_start, stage_finish);
+    tcase_add_test(statuses, the_second_answer_to_a_refused_undo_counts);
     tcase_add_loop_test(statuses, who_submits_again_is_sent_the_same_again, 0, WAY_COUNT);
     tcase_add_loop_test(statuses, what_a_repeat_is_sent_in_vain_is_owed, 0, WAY_COUNT);
     tcase_add_test(statuses, every_state_has_a_way_into_it);
