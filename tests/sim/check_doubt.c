@@ -21,7 +21,8 @@ static struct books books_of(const char *order_id, const char *step)
         const struct sim_work *work = sim_ledger()->entries[i]->value;
         if (strcmp(work->order_id, order_id) == 0 && strcmp(work->step, step) == 0) {
             books.standing += work->standing;
-            books.is_at_work = books.is_at_work || sim_is_at_work(work);
+            /* Not that of an earlier key, which was undone before its end. */
+            books.is_at_work = books.is_at_work || (work->standing > 0 && sim_is_at_work(work));
             books.is_late = books.is_late || work->is_late;
         }
     }

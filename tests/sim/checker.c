@@ -114,13 +114,15 @@ static bool is_reply(enum mg_cause_kind kind)
     return kind == MG_CAUSE_REPLY;
 }
 
-/* A late answer settles a step that waits for a person, as that person would. */
+/* A late answer settles a step that waits for a person, as that person would; so does one to another copy of
+ * a failed undo. */
 static bool is_settled_late(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     bool is_any = false;
     for (int i = 0; i < before->order.step_count; i++) {
         const struct mg_step *was = &before->order.steps[i], *is = &write->record->order.steps[i];
-        is_any = is_any || (was->state == MG_STEP_UNKNOWN && is->state != MG_STEP_UNKNOWN);
+        is_any = is_any || (was->state == MG_STEP_UNKNOWN && is->state != MG_STEP_UNKNOWN) ||
+                 (was->state == MG_STEP_UNDO_FAILED && is->state == MG_STEP_UNDONE);
     }
     return before->order.state == MG_ORDER_ERROR && is_any && has_cause(write, is_reply);
 }

@@ -16,6 +16,10 @@
 #define STILL_MAX_US 10000000
 /* Where schedulers no longer hand out requests of new orders (gates.c). */
 #define FULL (SIM_FULL_WINDOW - SIM_FULL_WINDOW / 4)
+/* So many parked steps make a line behind which schedulers hold back all new orders (park.c). */
+#define LINE (10 * SIM_FULL_WINDOW)
+
+static int64_t held_us; /* the line was last seen as long as that */
 
 static bool is_full(void)
 {
@@ -49,15 +53,17 @@ static void still_check(const struct sim_submitted *order)
     struct sim_stored stored;
     bool is_stored = sim_store_find(order->order_id, &stored);
     bool is_over = order->is_refused || (is_stored && mg_order_state_is_terminal(stored.record->order.state));
-    if (!is_over && sim_now_us() - order->moved_us > STILL_MAX_US && is_of_others(order)) {
+    int64_t since_us = order->moved_us > held_us ? order->moved_us : held_us;
+    if (!is_over && sim_now_us() - since_us > STILL_MAX_US && is_of_others(order)) {
         sim_violated("full_queue_is_apart", "order %s stands still for %lld s, and only stock is full",
-                     order->order_id, (long long)((sim_now_us() - order->moved_us) / 1000000));
+                     order->order_id, (long long)((sim_now_us() - since_us) / 1000000));
     }
 }
 
 static void look(void *arg)
 {
     (void)arg;
+    held_us = sim_store_parked_count(sim_service_name(SIM_STOCK)) >= LINE ? sim_now_us() : held_us;
     for (int i = 0; i < sim_submitted_count(); i++) {
         still_check(sim_submitted_at(i));
     }

@@ -29,8 +29,9 @@
 #define WAKING_US    120000000          /* twice the longest pause */
 #define GIVING_UP_US INT64_C(500000000) /* sim_owed_for_ms and a sixteenth of it, with a margin */
 #define LOOK_US      500000
-/* An order in error: for each step a settle, and a command for the rest. */
-#define CLOSE_ROUNDS 30
+/* An order in error: for each step some resumes and a settle, each after a round in which nothing is taken,
+ * since a request may still act, and a command for the rest. */
+#define CLOSE_ROUNDS 90
 #define CLOSE_US     15000000
 #define ALONE_LOAD   4 /* factor of orders, so that some are open at each moment */
 #define SAFETY_SHARE 4 /* one run in so many never heals */

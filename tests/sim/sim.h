@@ -127,6 +127,7 @@ struct sim_stored {
 };
 bool sim_store_find(const char *order_id, struct sim_stored *ret_stored);
 int sim_store_order_count(void);
+int64_t sim_store_parked_count(const char *service); /* steps that wait for a place in its normal queue */
 void sim_store_order_at(int index, struct sim_stored *ret_stored); /* in the order of their insertion */
 
 /* ---- reports of the database to the checker (checker.c), during the run ---- */

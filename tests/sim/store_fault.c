@@ -370,9 +370,9 @@ int64_t sim_store_now_ms(void)
     return sim_server.stopped_at_ms != 0 ? sim_server.stopped_at_ms : sim_true_ms() + sim_server.ahead_ms;
 }
 
-/* A sweep detects the step. Moments set by schedulers with the old clock just after it are spared too
- * (MG_FAR_CLOCK_STALE_MS). */
-#define SPARED_BEHIND_MS 1000
+/* A sweep detects the step, up to its period of 2 s later. Moments set by schedulers with the old clock just
+ * after that are spared too (MG_FAR_CLOCK_STALE_MS). */
+#define SPARED_BEHIND_MS 3000
 
 bool sim_store_passed_too_early(int64_t moment_ms)
 {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store_server.h"
 #include "store_tables.h"
 
 #define FAR_MS 5000
@@ -227,26 +228,38 @@ static bool is_newest(const struct sim_tables *tables, const struct sim_workflow
     return true;
 }
 
+static int64_t parked_of(const struct sim_tables *tables, struct mg_slice service, bool is_high)
+{
+    struct places places = places_find(tables);
+    int64_t count = 0;
+    for (int i = 0; i < places.count; i++) {
+        count +=
+            mg_slice_is(service, service_of(&places.at[i])) && parking_of(&places.at[i])->is_high == is_high;
+    }
+    free(places.at);
+    return count;
+}
+
+int64_t sim_store_parked_count(const char *service)
+{
+    return parked_of(sim_server.tables, mg_slice_of(service), false);
+}
+
 /* $1 service, $2 is high, $3 limit */
 static void count_parked(struct sim_input *input, struct sim_output *output)
 {
     const struct sim_tables *tables = input->transaction->tables;
-    struct places places = places_find(tables);
     struct mg_slice service = sim_scalar(input, 1);
-    int64_t count = 0, limit = sim_int(sim_scalar(input, 3));
-    bool is_high = sim_int(sim_scalar(input, 2)) == 1, is_avoided = false;
-    for (int i = 0; i < places.count && count < limit; i++) {
-        count +=
-            mg_slice_is(service, service_of(&places.at[i])) && parking_of(&places.at[i])->is_high == is_high;
-    }
+    int64_t count = parked_of(tables, service, sim_int(sim_scalar(input, 2)) == 1),
+            limit = sim_int(sim_scalar(input, 3));
+    bool is_avoided = false;
     for (int i = 0; i < tables->workflow_count; i++) {
         const struct sim_workflow *workflow = &tables->workflows[i];
         is_avoided = is_avoided || (is_newest(tables, workflow) && !is_needed_by(workflow, service));
     }
-    free(places.at);
     sim_output_begin(output, 2);
     sim_output_row(output);
-    sim_output_int(output, 0, count);
+    sim_output_int(output, 0, count < limit ? count : limit);
     sim_output_bool(output, 1, is_avoided);
 }
 
