@@ -85,9 +85,10 @@ struct mg_bulk_plan mg_bulk_plan(const struct mg_bulk *bulk)
 enum mg_bulk_result mg_bulk_judge(const struct mg_bulk_order *order)
 {
     if (order->order_version <= order->version) {
-        return order->order_version == 0 ? MG_BULK_RESULT_SKIPPED
-               : order->is_refused       ? MG_BULK_RESULT_FAILED
-                                         : MG_BULK_RESULT_ASKED;
+        bool is_left_out = order->order_version == 0 || order->is_inapplicable;
+        return is_left_out         ? MG_BULK_RESULT_SKIPPED
+               : order->is_refused ? MG_BULK_RESULT_FAILED
+                                   : MG_BULK_RESULT_ASKED;
     }
     if (!order->is_ours) {
         return MG_BULK_RESULT_SKIPPED;

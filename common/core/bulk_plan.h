@@ -57,9 +57,10 @@ struct mg_bulk_order {
     uint64_t version;          /* named by its command */
     uint64_t order_version;    /* its present version; 0: the order no longer exists */
     enum mg_order_state state; /* of the order */
-    bool is_turned;  /* it ended contrary to the command: undone instead of processed, or the reverse */
-    bool is_ours;    /* the change after that version was this command */
-    bool is_refused; /* a scheduler has refused the command for the order at that version */
+    bool is_turned;       /* it ended contrary to the command: undone instead of processed, or the reverse */
+    bool is_ours;         /* the change after that version was this command */
+    bool is_refused;      /* a scheduler has refused the command for the order at that version */
+    bool is_inapplicable; /* it was refused because the order's state does not allow it: nothing was tried */
 };
 /* ASKED: the order has not ended. */
 enum mg_bulk_result mg_bulk_judge(const struct mg_bulk_order *order);

@@ -489,21 +489,15 @@ enum mg_verdict mg_judge_republished(struct mg_decider *decider)
     if (!mg_step_runs(step, decider->cause->attempt)) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
     }
-    bool is_undo = step->kind == MG_KIND_UNDO;
-    if (step->kind == MG_KIND_VERIFY || (is_undo && !step->is_refused)) {
+    if (step->kind == MG_KIND_VERIFY) {
         return mg_decider_end(decider, MG_DUPLICATE, "another copy of the request changes nothing");
     }
     mg_policy_attempt_stays_open(decider, index);
-    if (is_undo) {
-        step->is_refused = false;
-        decider->is_changed = true;
-        return mg_decider_end(decider, MG_GO,
-                              "its request goes out once more; no refusal of a copy is a proof");
-    }
-    if (step->is_maybe && step->quiet_at_ms == quiet_at_ms) {
+    bool may_have_acted = step->is_maybe || step->kind == MG_KIND_UNDO;
+    if (may_have_acted && step->quiet_at_ms == quiet_at_ms) {
         return mg_decider_end(decider, MG_DUPLICATE, "it is known that there is more than one copy");
     }
-    step->is_maybe = true;
+    step->is_maybe = step->is_maybe || step->kind == MG_KIND_DO;
     decider->is_changed = true;
     return mg_decider_end(decider, MG_GO, "its request goes out once more; either copy may act");
 }

@@ -82,9 +82,7 @@ struct mg_step {
     enum mg_reason reason;   /* of the present state */
     bool is_maybe;           /* law 10, sticky maybe: only a proof or a finished undo clears it */
     bool is_undo_dispatched; /* since the last rise of the generation */
-    /* The last do provably did not execute: a resume may use a new key. Behind a dispatched undo: the same of
-     * each undo under its present key. */
-    bool is_refused;
+    bool is_refused;         /* the last do provably did not execute: a resume may use a new key */
     /* The service works on it (202), until finish_by_ms. On the way back, without finish_by_ms: the service
      * has answered it as done; see mg_step_was_answered. Behind a dispatched undo: it works on the undo, or,
      * without finish_by_ms, may have done it; see mg_step_asks_undone. */

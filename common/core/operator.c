@@ -23,20 +23,19 @@ static void step_forget_failures(struct mg_step *step)
     step->cool_down_count = 0;
 }
 
-/* Law 8, derived identities: an undo of which the present key did nothing gets another one. The operator's
- * word to repeat it stands for the proof. */
-static bool is_undo_key_spent(const struct mg_decider *decider, int index)
+/* Law 8, derived identities: an undo gets another key only by the operator's explicit word. No answer proves
+ * that its present key did nothing: an earlier try, an accepted undo or another copy may act later. */
+static bool is_undo_repeated(const struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
     return step->state == MG_STEP_UNDO_FAILED && step->is_undo_dispatched &&
-           (step->is_refused || mg_doubt_is_repeated(decider, index));
+           mg_doubt_is_repeated(decider, index);
 }
 
 static void undo_renew_key(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     step->undo_generation++;
-    step->is_refused = true;
     if (mg_step_asks_undone(step)) {
         mg_undo_end_doubt(decider, index);
     }
@@ -51,7 +50,7 @@ static void step_revive(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     enum mg_step_state from = step->state;
-    bool is_key_spent = is_undo_key_spent(decider, index) && mg_quiet_is_reached(decider, index);
+    bool is_repeated_undo = is_undo_repeated(decider, index);
     (void)mg_decider_step(decider, index, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR, 0);
     step_forget_failures(step);
     /* Its undo may have happened, or it was answered as done. */
@@ -63,7 +62,7 @@ static void step_revive(struct mg_decider *decider, int index)
     step->is_accepted = step->is_accepted && (is_polled_on || was_undoing);
     step->finish_by_ms = is_time_of_do || (step->is_accepted && is_polled_on) ? step->finish_by_ms : 0;
     if (step->state == MG_STEP_UNDO_PENDING) {
-        if (is_key_spent) {
+        if (is_repeated_undo) {
             undo_renew_key(decider, index);
         }
         step->due_at_ms = mg_quiet_due_at(decider, index);
@@ -108,17 +107,6 @@ static bool has_blocking_step(const struct mg_decider *decider)
     for (int i = 0; i < decider->order.step_count; i++) {
         const struct mg_step *step = &decider->order.steps[i];
         if (is_to_revive(step) && step->state != MG_STEP_UNKNOWN && is_for_person(decider, i)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Law 8, derived identities: two undos under different keys both act. */
-static bool has_undo_in_the_air(struct mg_decider *decider)
-{
-    for (int i = 0; i < decider->order.step_count; i++) {
-        if (is_undo_key_spent(decider, i) && !mg_quiet_is_reached(decider, i)) {
             return true;
         }
     }
@@ -192,11 +180,6 @@ static enum mg_verdict order_resume(struct mg_decider *decider)
     enum mg_verdict may_repeat = decider->cause->is_repeat ? repeat_check(decider) : MG_GO;
     if (may_repeat != MG_GO) {
         return may_repeat;
-    }
-    if (has_undo_in_the_air(decider)) {
-        return mg_decider_end(decider, MG_REFUSED,
-                              "a copy of a refused undo may still come to its service, and the next undo has "
-                              "another key; resume it again in some seconds");
     }
     if (is_forward && has_blocking_step(decider)) {
         return mg_decider_end(decider, MG_REFUSED,

@@ -77,7 +77,6 @@ void mg_plan_dispatch(struct mg_decider *decider, int index, enum mg_kind kind)
     /* An acceptance from here on is that of the undo. Until there is one, the time of the do's work stays. */
     if (kind == MG_KIND_UNDO) {
         step->finish_by_ms = mg_step_asks_undone(step) ? 0 : step->finish_by_ms;
-        step->is_refused = step->is_refused || !step->is_undo_dispatched;
         step->is_undo_dispatched = true;
         step->is_accepted = false;
         step->poll_failure_count = 0;

@@ -72,19 +72,12 @@ static enum mg_verdict failed(struct mg_decider *decider, int index, enum mg_rea
 
 /* ---- the undo and its verify ---- */
 
-static enum mg_verdict undo_done(struct mg_decider *decider, int index)
-{
-    decider->order.steps[index].is_refused = false;
-    return complete(decider, index);
-}
-
 /* The undo may have happened: its verify goes out next, if there is one, else the undo again under its key.
  */
 static void note_doubt(struct mg_decider *decider, int index, bool may_have_acted)
 {
     struct mg_step *step = &decider->order.steps[index];
     bool is_undo = step->kind == MG_KIND_UNDO && may_have_acted;
-    step->is_refused = step->is_refused && !is_undo;
     if (is_undo && decider->plan->steps[index].has_undo_verify && !step->is_accepted) {
         step->is_accepted = true;
         step->finish_by_ms = 0;
@@ -117,11 +110,10 @@ static enum mg_verdict undo_accepted(struct mg_decider *decider, int index)
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     if (plan->undo_finish_within_ms == 0) {
-        return undo_done(decider, index);
+        return complete(decider, index);
     }
     mg_policy_attempt_stays_open(decider, index);
     step->is_accepted = true;
-    step->is_refused = false;
     step->finish_by_ms = decider->context->now_ms + plan->undo_finish_within_ms;
     return mg_poll_answered(decider, index);
 }
@@ -133,7 +125,7 @@ static enum mg_verdict undo_absent(struct mg_decider *decider, int index)
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     const struct mg_step *step = &decider->order.steps[index];
     if (step->finish_by_ms == 0 || mg_poll_is_over(decider, index)) {
-        return undo_done(decider, index);
+        return complete(decider, index);
     }
     int64_t begun_ms = step->finish_by_ms - plan->finish_within_ms; /* a clock set forward passes the end */
     int64_t since_ms = mg_earlier(decider->context->now_ms - begun_ms, plan->finish_within_ms);
@@ -149,7 +141,7 @@ static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
     }
     switch (decider->cause->outcome) {
     case MG_OUTCOME_DONE:
-        return undo_done(decider, index);
+        return complete(decider, index);
     case MG_OUTCOME_ABSENT:
         return undo_absent(decider, index);
     case MG_OUTCOME_ACCEPTED:
@@ -176,17 +168,19 @@ bool mg_undo_awaits_copy(const struct mg_step *step)
 enum mg_verdict mg_undo_copy_replied(struct mg_decider *decider, int index)
 {
     const struct mg_cause *cause = decider->cause;
-    if (cause->outcome == MG_OUTCOME_DONE) {
-        return undo_done(decider, index);
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    bool is_done_by_acceptance = cause->outcome == MG_OUTCOME_ACCEPTED && plan->undo_finish_within_ms == 0;
+    if (cause->outcome == MG_OUTCOME_DONE || is_done_by_acceptance) {
+        return complete(decider, index);
     }
-    if (mg_policy_is_refusal_certain(cause) || !decider->order.steps[index].is_refused) {
+    if (mg_policy_is_refusal_certain(cause)) {
         return mg_decider_end(decider, MG_DUPLICATE, "this attempt has been answered or judged");
     }
     note_doubt(decider, index, true);
     mg_quiet_extend(decider, index, /* the request's own complete-by is gone */
-                    decider->context->now_ms + decider->plan->steps[index].undo_complete_within_ms);
+                    decider->context->now_ms + plan->undo_complete_within_ms);
     decider->is_changed = true;
-    return mg_decider_end(decider, MG_GO, "another copy of the refused undo may have acted");
+    return mg_decider_end(decider, MG_GO, "another copy of the undo may have acted");
 }
 
 /* The verify gave no answer. While the service works on the undo, that counts nothing. */
@@ -204,18 +198,16 @@ void mg_undo_end_doubt(struct mg_decider *decider, int index)
     step->finish_by_ms = step->is_maybe && within_ms > 0 ? decider->context->now_ms + within_ms : 0;
 }
 
-/* No undo has happened. It goes out again under its key. Of one that the service had accepted, that is no
- * proof: it may begin the work later. */
+/* No undo has happened. It goes out again under its key. One that the service had accepted may still begin.
+ */
 static enum mg_verdict ask_absent(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     if (step->finish_by_ms > 0 && !mg_quiet_is_reached(decider, index)) {
         return mg_poll_answered(decider, index); /* law 11, quiesce: it may still begin */
     }
-    bool is_proof = step->finish_by_ms == 0 && mg_quiet_is_reached(decider, index);
     enum mg_verdict verdict = retry(decider, index, MG_REASON_VERIFIED_ABSENT);
     mg_undo_end_doubt(decider, index);
-    step->is_refused = is_proof;
     return verdict;
 }
 
@@ -234,7 +226,6 @@ static enum mg_verdict ask_accepted(struct mg_decider *decider, int index)
 static enum mg_verdict ask_refused(struct mg_decider *decider, int index)
 {
     mg_undo_end_doubt(decider, index);
-    decider->order.steps[index].is_refused = true;
     return undo_refused(decider, index, false);
 }
 
@@ -242,7 +233,7 @@ static enum mg_verdict ask_replied(struct mg_decider *decider, int index)
 {
     switch (decider->cause->outcome) {
     case MG_OUTCOME_DONE:
-        return undo_done(decider, index);
+        return complete(decider, index);
     case MG_OUTCOME_ABSENT:
         return ask_absent(decider, index);
     case MG_OUTCOME_ACCEPTED:

@@ -18,7 +18,7 @@ void mg_tries_note(struct mg_tries *tries, const struct mg_request *request,
                    struct mg_verdict_of_try *verdict)
 {
     bool may_have_run = verdict->executed != MG_EXECUTED_NO;
-    bool is_judged = request->version >= MG_REQUEST_VERSION_JUDGED && request->kind == MG_KIND_DO;
+    bool is_judged = request->version >= MG_REQUEST_VERSION_JUDGED && request->kind != MG_KIND_VERIFY;
     if (is_judged && tries->may_have_run && verdict->executed == MG_EXECUTED_YES) {
         verdict->executed = MG_EXECUTED_MAYBE; /* the answer may be judged to be a refusal */
     }

@@ -19,11 +19,11 @@ struct mg_bulk_item {
     int64_t n;
     uint64_t version;
     char order_id[MG_ORDER_ID_MAX + 1], command_id[MG_UUID_SIZE];
-    int64_t sent_boot_ms; /* 0: not yet sent by this process */
-    int64_t wait_ms;      /* until the command is sent again */
-    bool is_taken;        /* the order has a newer version, by this command or by another cause */
-    bool is_refused;
-    char text[TEXT_SIZE]; /* why the command was refused */
+    int64_t sent_boot_ms;             /* 0: not yet sent by this process */
+    int64_t wait_ms;                  /* until the command is sent again */
+    bool is_taken;                    /* the order has a newer version, by this command or by another cause */
+    bool is_refused, is_inapplicable; /* the latter: by the order's state */
+    char text[TEXT_SIZE];             /* why the command was refused */
 };
 
 bool mg_bulk_orders_init(struct mg_bulk_orders *orders)
@@ -63,7 +63,7 @@ static void item_init(struct mg_bulk_item *item, const struct mg_bulk_row *row,
 static const char *text_of(const struct mg_bulk_item *item, const struct mg_bulk_order *order,
                            enum mg_bulk_result result)
 {
-    if (item->is_refused && !item->is_taken && result == MG_BULK_RESULT_FAILED) {
+    if (item->is_refused && !item->is_taken) {
         return item->text;
     }
     return result == MG_BULK_RESULT_SKIPPED     ? "the order has changed since the bulk action was started"
@@ -79,6 +79,7 @@ static void item_judge(struct mg_bulk_orders *orders, struct mg_bulk_item *item,
     struct mg_bulk_order order = row->order;
     order.is_ours = strcmp(row->cause, item->command_id) == 0;
     order.is_refused = item->is_refused;
+    order.is_inapplicable = item->is_inapplicable;
     item->is_taken = order.order_version > order.version;
     enum mg_bulk_result result = mg_bulk_judge(&order);
     if (result != MG_BULK_RESULT_ASKED) {
@@ -166,6 +167,7 @@ static void item_answer(struct mg_bulk_item *item, const struct mg_command_resul
         return;
     }
     item->is_refused = true;
+    item->is_inapplicable = result->verdict == MG_COMMAND_CONFLICT;
     (void)snprintf(item->text, sizeof(item->text), "%s: %.150s", mg_command_verdict_name(result->verdict),
                    result->text);
     mg_utf8_mend(item->text); /* the cut may split a character */

@@ -214,9 +214,11 @@ static void failure_write(struct mg_buf *out, const struct mg_table *steps, int 
     }
     const char *message = mg_table_cell(steps, row, "error_message");
     const char *body = mg_table_cell(steps, row, "error_body");
+    const char *text = mg_table_cell(steps, row, "error_text");
+    text = text[0] != '\0' ? text : reason_text(mg_table_cell(steps, row, "reason"));
     mg_buf_printf(out, "; step %s is %s: %s%s%s%s%s", mg_table_cell(steps, row, "step"),
-                  mg_table_cell(steps, row, "state"), mg_table_cell(steps, row, "error_text"),
-                  message[0] != '\0' ? ": " : "", message, body[0] != '\0' ? "; its answer: " : "", body);
+                  mg_table_cell(steps, row, "state"), text, message[0] != '\0' ? ": " : "", message,
+                  body[0] != '\0' ? "; its answer: " : "", body);
 }
 
 /* The other steps that may have happened, and of which nobody knows it: a verb about one of them, or about

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "core/undo.h"
 #include "item.h"
 #include "order_input.h"
 #include "scheduler.h"
@@ -38,9 +39,8 @@ bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
     mg_correlation_write(item->reply->order_id, item->reply->step, item->reply->attempt, item->reply->kind,
                          correlation);
     item->order_id = item->reply->order_id;
-    /* The request of an undo that was answered may come to its service once more, and that answer counts,
-     * too. */
-    bool is_final = item->reply->kind != MG_KIND_UNDO || item->reply->outcome == MG_OUTCOME_DONE;
+    /* Another copy of a do or an undo may be done after the first answer, and that counts, too. */
+    bool is_final = item->reply->kind == MG_KIND_VERIFY || item->reply->outcome == MG_OUTCOME_DONE;
     item->cause = mg_slice_of(mg_arena_printf(batch->arena, "%s:reply%s%s", correlation, is_final ? "" : ".",
                                               is_final ? "" : mg_outcome_name(item->reply->outcome)));
     item->wants_event = work->is_again;
@@ -294,8 +294,11 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     if (reply->error_text[0] != '\0') {
         story.reason = mg_slice_of(reply->error_text);
     }
-    /* Not awaited: a higher attempt than the row's. The record stays as it is. */
-    bool is_awaited = mg_step_awaits(state, reply->attempt, reply->kind);
+    /* A further copy of the undo may have an answer of its own. Of a higher attempt than the row's nothing is
+     * put into the record. */
+    bool is_of_copy =
+        mg_undo_awaits_copy(state) && reply->kind == MG_KIND_UNDO && reply->attempt == state->attempt;
+    bool is_awaited = is_of_copy || mg_step_awaits(state, reply->attempt, reply->kind);
     int64_t attempt_ms = mg_attempt_ms(batch, fold, step);
     struct mg_step_record *record = &fold->record->steps[step];
     struct mg_step_record before = *record;

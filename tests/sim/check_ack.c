@@ -132,7 +132,7 @@ static void reply_acked(const struct sim_message *message)
         return;
     }
     char cause[MG_KEY_SIZE + 32];
-    bool is_final = reply.kind != MG_KIND_UNDO || reply.outcome == MG_OUTCOME_DONE;
+    bool is_final = reply.kind == MG_KIND_VERIFY || reply.outcome == MG_OUTCOME_DONE;
     (void)snprintf(cause, sizeof(cause), "%s:reply%s%s", message->correlation_id.data, is_final ? "" : ".",
                    is_final ? "" : mg_outcome_name(reply.outcome));
     const struct mg_event_record *event = event_of(&stored, mg_slice_of(cause));

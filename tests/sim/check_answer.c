@@ -54,13 +54,8 @@ void sim_check_answered(const struct mg_reply *reply, struct mg_slice correlatio
 /* 0: not a reply to a do or a verify, or there are replies with several words. */
 static enum word word_of_event(const struct mg_event_record *event)
 {
-    static const char SUFFIX[] = ":reply";
-    size_t len = strlen(SUFFIX);
-    if (event->cause_kind != MG_CAUSE_REPLY || event->cause.len <= len) {
-        return 0;
-    }
-    const struct sim_entry *entry =
-        sim_table_find(&words, (struct mg_slice){event->cause.data, event->cause.len - len});
+    struct mg_slice correlation = sim_check_correlation(event);
+    const struct sim_entry *entry = correlation.data != NULL ? sim_table_find(&words, correlation) : NULL;
     uintptr_t all = entry != NULL ? (uintptr_t)entry->value : 0;
     return (all & (all - 1)) == 0 ? (enum word)all : 0;
 }

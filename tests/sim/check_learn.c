@@ -114,13 +114,9 @@ const char *sim_check_named(const char *order_id, const char *step, const char *
 /* The number in the reply that is this event's cause. */
 static uint64_t number_of_event(const struct mg_event_record *event)
 {
-    static const char SUFFIX[] = ":reply";
-    size_t len = strlen(SUFFIX);
-    if (event->cause_kind != MG_CAUSE_REPLY || event->cause.len <= len) {
-        return NO_NUMBER;
-    }
+    struct mg_slice correlation = sim_check_correlation(event);
     const struct sim_entry *entry =
-        sim_table_find(&learn.replies, (struct mg_slice){event->cause.data, event->cause.len - len});
+        correlation.data != NULL ? sim_table_find(&learn.replies, correlation) : NULL;
     uint64_t number = entry != NULL ? (uintptr_t)entry->value : NO_NUMBER;
     return number == NOT_CERTAIN ? NO_NUMBER : number;
 }

@@ -289,6 +289,18 @@ static void accepted_check(const struct mg_order_record *before, const struct mg
     }
 }
 
+struct mg_slice sim_check_correlation(const struct mg_event_record *event)
+{
+    static const char MARK[] = ":reply";
+    const size_t mark_len = strlen(MARK);
+    for (size_t len = event->cause.len; event->cause_kind == MG_CAUSE_REPLY && len > mark_len; len--) {
+        if (memcmp(event->cause.data + len - mark_len, MARK, mark_len) == 0) {
+            return (struct mg_slice){event->cause.data, len - mark_len};
+        }
+    }
+    return (struct mg_slice){NULL, 0};
+}
+
 bool sim_check_tells_of_lost_state(const struct mg_event_record *event)
 {
     const char *word = mg_reason_name(MG_REASON_STATE_LOST);
@@ -316,7 +328,7 @@ static void replies_check(const struct mg_order_record *before, const struct mg_
         (void)snprintf(cause, sizeof(cause), "%s:reply", correlation);
         (void)snprintf(other, sizeof(other), "%s:reply.", correlation);
         bool is_named =
-            mg_slice_is(event->cause, cause) || (kind == MG_KIND_UNDO && event->cause.len > strlen(other) &&
+            mg_slice_is(event->cause, cause) || (kind != MG_KIND_VERIFY && event->cause.len > strlen(other) &&
                                                  memcmp(event->cause.data, other, strlen(other)) == 0);
         bool is_copy_of_undo = was->kind == MG_KIND_UNDO && was->is_undo_dispatched &&
                                mg_step_is_backward(was) && was->state != MG_STEP_UNDONE;

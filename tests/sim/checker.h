@@ -74,5 +74,7 @@ bool sim_check_is_published(const char *type, const char *message_id);
 /* The event itself records lost state: the order may have continued in the same write and no longer have this
  * reason. */
 bool sim_check_tells_of_lost_state(const struct mg_event_record *event);
+/* The correlation id of the reply that is this event's cause; absent for any other cause. */
+struct mg_slice sim_check_correlation(const struct mg_event_record *event);
 
 #endif

@@ -15,10 +15,8 @@ struct witness {
     struct mg_decision decision;
     uint64_t followers[WORLD_STEPS];
     bool is_maybe[WORLD_STEPS];
-    bool is_undo_maybe[WORLD_STEPS];    /* an undo may have happened, and none was proved absent */
-    bool is_undo_accepted[WORLD_STEPS]; /* by its service, which may begin it late: an absence proves nothing
-                                         */
-    bool has_undo_copies[WORLD_STEPS];
+    bool is_undo_maybe[WORLD_STEPS];       /* an undo may have happened, and none was proved absent */
+    bool may_undo_again[WORLD_STEPS];      /* under another key, by the operator's word since the last undo */
     uint32_t undo_generation[WORLD_STEPS]; /* of the last undo that went out */
     int64_t work_until_ms[WORLD_STEPS];    /* of accepted work that no answer has ended; 0: none */
     uint32_t poll_failures[WORLD_STEPS];   /* in a row, of accepted work */
@@ -134,10 +132,8 @@ static inline void witness_undo_maybe(struct witness *witness, const struct mg_c
         witness->is_undo_maybe[i] = false;
     }
     if (cause->kind == MG_CAUSE_RESUME && cause->is_repeat) { /* the operator's word that there was none */
-        witness->is_undo_maybe[i] = witness->has_undo_copies[i] = witness->is_undo_accepted[i] = false;
-    }
-    if (cause->kind == MG_CAUSE_REPUBLISHED && before->kind == MG_KIND_UNDO) {
-        witness->has_undo_copies[i] = true;
+        witness->is_undo_maybe[i] = false;
+        witness->may_undo_again[i] = before->state == MG_STEP_UNDO_FAILED;
     }
     if (before->state == MG_STEP_UNDO_RUNNING && before->kind == MG_KIND_UNDO &&
         (cause->kind == MG_CAUSE_OVERDUE || (cause->kind == MG_CAUSE_UNPUBLISHABLE && !was_certain))) {
@@ -145,18 +141,14 @@ static inline void witness_undo_maybe(struct witness *witness, const struct mg_c
     }
     if (is_answered && cause->outcome != MG_OUTCOME_ABSENT) { /* a further one finds nothing again */
         witness->is_undo_maybe[i] = witness->is_undo_maybe[i] || !was_certain;
-        witness->is_undo_accepted[i] = witness->is_undo_accepted[i] || cause->outcome == MG_OUTCOME_ACCEPTED;
     }
     if (before->state == MG_STEP_UNDO_RUNNING && before->kind == MG_KIND_VERIFY && is_reply &&
         mg_step_asks_undone(before) && (cause->outcome == MG_OUTCOME_ABSENT || cause->is_work_refused)) {
-        witness->is_undo_maybe[i] = witness->has_undo_copies[i] = false;
-        witness->is_undo_accepted[i] = witness->is_undo_accepted[i] && !cause->is_work_refused;
+        witness->is_undo_maybe[i] = false;
     }
     /* The next undo is of another do. */
     bool is_undone = witness->order.steps[i].state == MG_STEP_UNDONE;
     witness->is_undo_maybe[i] = witness->is_undo_maybe[i] && !is_undone;
-    witness->has_undo_copies[i] = witness->has_undo_copies[i] && !is_undone;
-    witness->is_undo_accepted[i] = witness->is_undo_accepted[i] && !is_undone;
 }
 
 /* The witness's own account of maybe (law 10, sticky maybe), from the cause alone. */

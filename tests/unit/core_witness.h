@@ -177,13 +177,11 @@ static inline void witness_dispatch(struct witness *witness, const struct mg_eff
         WITNESS(witness, !witness->is_undo_maybe[i] || !witness->plan.steps[i].has_undo_verify,
                 "step %d: an undo out of a maybe, and its verify was not asked", i);
         bool has_new_key = step->undo_generation != witness->undo_generation[i];
-        WITNESS(witness,
-                !has_new_key || (!witness->is_undo_maybe[i] && !witness->has_undo_copies[i] &&
-                                 !witness->is_undo_accepted[i]),
-                "step %d: another key for an undo that may have happened", i);
+        WITNESS(witness, !has_new_key || witness->may_undo_again[i],
+                "step %d: another key for an undo without an operator's word", i);
         WITNESS(witness, !has_new_key || !is_undo_in_the_air(witness, i),
                 "step %d: another key for an undo while a copy of an earlier one may come to its service", i);
-        witness->has_undo_copies[i] = witness->has_undo_copies[i] && !has_new_key;
+        witness->may_undo_again[i] = false;
         witness->undo_generation[i] = step->undo_generation;
         world->keys[i][step->generation % WORLD_GENERATIONS].was_undo_dispatched = true;
     }

@@ -293,19 +293,22 @@ START_TEST(an_order_is_what_its_row_and_its_story_say)
         struct mg_bulk_order order;
         enum mg_bulk_result result;
     } CASES[] = {
-        {{7, 7, MG_ORDER_ERROR, false, false, false}, MG_BULK_RESULT_ASKED},
-        {{7, 7, MG_ORDER_ERROR, false, false, true}, MG_BULK_RESULT_FAILED},
-        {{7, 8, MG_ORDER_PROCESSING, false, true, false}, MG_BULK_RESULT_ASKED},
-        {{7, 9, MG_ORDER_COMPENSATING, false, true, true}, MG_BULK_RESULT_ASKED}, /* an old error */
-        {{7, 9, MG_ORDER_PROCESSED, false, true, false}, MG_BULK_RESULT_DONE},
-        {{7, 9, MG_ORDER_COMPENSATED, false, true, false}, MG_BULK_RESULT_DONE},
-        {{7, 9, MG_ORDER_CANCELLED, false, true, false}, MG_BULK_RESULT_DONE},
-        {{7, 9, MG_ORDER_ERROR, false, true, false}, MG_BULK_RESULT_FAILED},
-        {{7, 9, MG_ORDER_COMPENSATED, true, true, false}, MG_BULK_RESULT_FAILED}, /* it was to go forward */
-        {{7, 9, MG_ORDER_COMPENSATED, true, false, false}, MG_BULK_RESULT_SKIPPED},
-        {{7, 8, MG_ORDER_ERROR, false, false, false}, MG_BULK_RESULT_SKIPPED}, /* overtaken by another */
-        {{7, 9, MG_ORDER_PROCESSED, false, false, true}, MG_BULK_RESULT_SKIPPED},
-        {{7, 0, MG_ORDER_PENDING, false, false, false}, MG_BULK_RESULT_SKIPPED}, /* it is gone */
+        {{7, 7, MG_ORDER_ERROR, false, false, false, false}, MG_BULK_RESULT_ASKED},
+        {{7, 7, MG_ORDER_ERROR, false, false, true, false}, MG_BULK_RESULT_FAILED},
+        {{7, 7, MG_ORDER_ERROR, false, false, true, true}, MG_BULK_RESULT_SKIPPED}, /* nothing was tried */
+        {{7, 8, MG_ORDER_PROCESSING, false, true, false, false}, MG_BULK_RESULT_ASKED},
+        {{7, 9, MG_ORDER_COMPENSATING, false, true, true, false}, MG_BULK_RESULT_ASKED}, /* an old error */
+        {{7, 9, MG_ORDER_PROCESSED, false, true, false, false}, MG_BULK_RESULT_DONE},
+        {{7, 9, MG_ORDER_COMPENSATED, false, true, false, false}, MG_BULK_RESULT_DONE},
+        {{7, 9, MG_ORDER_CANCELLED, false, true, false, false}, MG_BULK_RESULT_DONE},
+        {{7, 9, MG_ORDER_ERROR, false, true, false, false}, MG_BULK_RESULT_FAILED},
+        {{7, 9, MG_ORDER_COMPENSATED, true, true, false, false},
+         MG_BULK_RESULT_FAILED}, /* it was to go forward */
+        {{7, 9, MG_ORDER_COMPENSATED, true, false, false, false}, MG_BULK_RESULT_SKIPPED},
+        {{7, 8, MG_ORDER_ERROR, false, false, false, false},
+         MG_BULK_RESULT_SKIPPED}, /* overtaken by another */
+        {{7, 9, MG_ORDER_PROCESSED, false, false, true, false}, MG_BULK_RESULT_SKIPPED},
+        {{7, 0, MG_ORDER_PENDING, false, false, false, false}, MG_BULK_RESULT_SKIPPED}, /* it is gone */
     };
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         ck_assert_int_eq(mg_bulk_judge(&CASES[i].order), CASES[i].result);

@@ -394,7 +394,7 @@ START_TEST(a_result_at_the_limits_leaves_room_for_its_reply)
 END_TEST
 
 /* Catches: a refusal in the body of a second try, which would be taken for a proof about the first one. */
-START_TEST(a_good_answer_to_a_judged_do_is_maybe_after_a_doubtful_try)
+START_TEST(a_good_answer_that_is_judged_is_maybe_after_a_doubtful_try)
 {
     static const struct {
         int version;
@@ -404,6 +404,8 @@ START_TEST(a_good_answer_to_a_judged_do_is_maybe_after_a_doubtful_try)
     } CASES[] = {
         {MG_REQUEST_VERSION_JUDGED, MG_KIND_DO, true, MG_EXECUTED_MAYBE},
         {MG_REQUEST_VERSION_JUDGED, MG_KIND_DO, false, MG_EXECUTED_YES},
+        {MG_REQUEST_VERSION_JUDGED, MG_KIND_UNDO, true, MG_EXECUTED_MAYBE},
+        {MG_REQUEST_VERSION_JUDGED, MG_KIND_UNDO, false, MG_EXECUTED_YES},
         {MG_REQUEST_VERSION_JUDGED, MG_KIND_VERIFY, true, MG_EXECUTED_YES},
         {MG_REQUEST_VERSION_REACH, MG_KIND_DO, true, MG_EXECUTED_YES},
         {1, MG_KIND_DO, true, MG_EXECUTED_YES},
@@ -433,7 +435,7 @@ int main(void)
     tcase_add_test(tcase, a_broken_answer_to_a_do_leaves_its_outcome_unknown);
     tcase_add_test(tcase, a_good_status_with_a_body_cut_off_is_not_done);
     tcase_add_test(tcase, a_refusal_proves_nothing_about_an_earlier_try);
-    tcase_add_loop_test(tcase, a_good_answer_to_a_judged_do_is_maybe_after_a_doubtful_try, 0, 5);
+    tcase_add_loop_test(tcase, a_good_answer_that_is_judged_is_maybe_after_a_doubtful_try, 0, 7);
     tcase_add_test(tcase, the_result_is_the_part_pointed_at_digit_for_digit);
     tcase_add_test(tcase, a_result_may_have_any_number);
     tcase_add_test(tcase, what_is_no_json_or_has_no_such_part_gives_no_result);

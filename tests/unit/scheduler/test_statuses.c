@@ -21,6 +21,13 @@
     "{\"step\":\"charge\",\"service\":\"payment\",\"after\":[],\"complete_within\":\"10s\","                 \
     "\"on_unknown\":\"retry\",\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"}]}"
 
+/* A step of which a person is to find out whether it happened. */
+#define ASKING                                                                                               \
+    "{\"workflow\":\"two\",\"version\":1,\"complete_within\":\"15m\",\"on_failure\":\"compensate\","         \
+    "\"on_expiry\":\"compensate\",\"steps\":[{\"step\":\"charge\",\"service\":\"payment\","                  \
+    "\"complete_within\":\"10s\",\"on_unknown\":\"operator\",\"do\":{\"method\":\"POST\",\"path\":\"/c\"},"  \
+    "\"undo\":\"none\"}]}"
+
 #define SUBMISSION                                                                                           \
     "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{\"items\":[14.00]},\"notify\":\"steps\"}"
 
@@ -357,12 +364,33 @@ START_TEST(the_second_answer_to_a_refused_undo_counts)
 }
 END_TEST
 
+/* Would catch: a step that stays in doubt although its `done` came: that is redelivered after the answer of
+ * another copy, and taken for the latter. */
+START_TEST(a_done_that_is_redelivered_after_an_unclear_answer_counts)
+{
+    fake_store.definition = ASKING;
+    submit("client");
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "charge",
+                                      .attempt = 1,
+                                      .kind = "do",
+                                      .outcome = "unknown",
+                                      .executed = "maybe"});
+    stage_settle();
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "charge", .attempt = 1, .kind = "do", .is_again = true});
+    stage_settle();
+    ck_assert_str_eq(mg_order_state_name(stage_order("o1")), "processed");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler statuses");
     TCase *statuses = tcase_create("statuses");
     tcase_add_checked_fixture(statuses, stage_start, stage_finish);
     tcase_add_test(statuses, the_second_answer_to_a_refused_undo_counts);
+    tcase_add_test(statuses, a_done_that_is_redelivered_after_an_unclear_answer_counts);
     tcase_add_loop_test(statuses, who_submits_again_is_sent_the_same_again, 0, WAY_COUNT);
     tcase_add_loop_test(statuses, what_a_repeat_is_sent_in_vain_is_owed, 0, WAY_COUNT);
     tcase_add_test(statuses, every_state_has_a_way_into_it);
