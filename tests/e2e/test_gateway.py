@@ -149,6 +149,8 @@ def an_order_over_http_is_its_client_s_and_brings_its_output_or_cause(s):
     plain = {"workflow": "priced", "payload": {"price": 3, "customer": "17"}}
     keyed = door.post(plain, Idempotency_Key='"key-1"')
     assert door.post(plain, Idempotency_Key="key-1")["order_id"] == keyed["order_id"]
+    padded = {"Idempotency_Key": '"key-1" \t', "token": TOKENS["shop"] + "  "}
+    assert door.post(plain, **padded)["order_id"] == keyed["order_id"], "blanks behind a value are no part of it"
     assert door.post(plain, client="other", Idempotency_Key="key-1") != keyed, "a client's keys are its own"
     door.post({**plain, "payload": {"price": 4}}, 409, Idempotency_Key="key-1")
     assert door.get(keyed["order_id"])["state"] == "processed"

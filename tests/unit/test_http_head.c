@@ -123,7 +123,12 @@ static const struct {
     {"POST /a HTTP/1.1\r\nHost: x\r\nX-Field: a\r\nContent-Length: 2\r\n\r\n{}" NEXT, "/a field=a body=2"},
     {"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length:2\r\nX-Field:\r\n\r\n{}" NEXT, "/a field= body=2"},
     {"POST /a HTTP/1.1\r\nHost: x\r\nX-Field:  \t a:b, c \r\nContent-Length: \t2\r\n\r\n{}" NEXT,
-     "/a field=a:b, c"},
+     "/a field=a:b, c body=2"},
+    {"POST /a HTTP/1.1\r\nHost: x \r\nX-Field: a b\t \t\r\nContent-Encoding: identity \r\n"
+     "Content-Type: text/plain; charset=utf-8 \r\nContent-Length: 2\r\n\r\n{}" NEXT,
+     "/a field=a b body=2"},
+    {"GET /a HTTP/1.1\r\nHost: x\r\nX-More: b \r\nX-Field: \t \r\nX-Last: c \r\n\r\n" NEXT,
+     "/a field= body=0"},
     {"POST /a?x=%00&y HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n" NEXT,
      "/a field=none body=2"},
     {"GET /a%20b%0d?c=%0a HTTP/1.1\r\nhost:x\r\nX-FIELD: \xc3\xa9\tx\r\nCookie: a=b; c=d\r\n\r\n" NEXT,

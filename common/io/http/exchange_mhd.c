@@ -38,6 +38,7 @@ struct mg_http_exchange {
     struct MHD_Connection *connection;
     const char *method, *path;         /* owned by libmicrohttpd, for the request's life */
     char authority[MG_HOST_NAME_SIZE]; /* of a target in absolute form; "": none */
+    struct mg_http_trim *trims;
     struct mg_buf body;
     size_t received;               /* bytes of the body, the dropped ones too */
     size_t body_held, unsent_held; /* as they are counted in the server */
@@ -67,7 +68,11 @@ static struct mg_http_exchange *request_create(struct mg_http_daemon *daemon,
                                                const char *method)
 {
     struct mg_http_exchange *request = calloc(1, sizeof(*request));
-    if (!request) {
+    if (!request || !mg_http_trims_make(connection, &request->trims)) {
+        if (request) {
+            mg_http_trims_free(request->trims);
+        }
+        free(request);
         return NULL;
     }
     request->daemon = daemon;
@@ -171,6 +176,7 @@ void mg_http_on_completed(void *arg, struct MHD_Connection *connection, void **r
     mg_buf_finish(&request->stream.unsent);
     request->stream.sent = request->answer_len = 0;
     held_count(request);
+    mg_http_trims_free(request->trims);
     free(request);
     *request_arg = NULL;
 }
@@ -265,12 +271,14 @@ static const char *word_quote(struct mg_slice word, char ret_text[WORD_SIZE])
 }
 
 /* Refuses a body of a form that nothing here reads: a transfer coding but chunked (RFC 9112, 6.1), a content
- * coding, a charset but UTF-8 (RFC 9110, 15.5.16). 0: its form is good, or there is none. */
+ * coding, a charset but UTF-8 (RFC 9110, 15.5.16). The transfer coding counts with blanks behind it, with
+ * which the library does not read it either. 0: its form is good, or there is none. */
 static unsigned int form_fault(struct MHD_Connection *connection, char ret_text[FAULT_SIZE])
 {
     char word[WORD_SIZE];
     const char *transfer = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
-    const char *coding = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Encoding");
+    const char *text = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Encoding");
+    struct mg_slice coding = {text, text ? mg_http_value_len(text) : 0};
     struct mg_slice charset =
         charset_of(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Type"));
     if (transfer && strcasecmp(transfer, "chunked") != 0) {
@@ -281,9 +289,9 @@ static unsigned int form_fault(struct MHD_Connection *connection, char ret_text[
     if (!mg_http_has_body(connection)) {
         return 0;
     }
-    if (coding && coding[0] != '\0' && strcasecmp(coding, "identity") != 0) {
+    if (coding.len > 0 && !is_word(coding, "identity")) {
         (void)snprintf(ret_text, FAULT_SIZE, "Content-Encoding %s: only bodies without a coding are taken",
-                       word_quote(mg_slice_of(coding), word));
+                       word_quote(coding, word));
         return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
     }
     if (charset.len > 0 && !is_word(charset, "utf-8") && !is_word(charset, "utf8") &&
@@ -509,7 +517,8 @@ const char *mg_http_exchange_header(const struct mg_http_exchange *request, cons
     if (request->authority[0] != '\0' && strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0) {
         return request->authority;
     }
-    return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+    return mg_http_trimmed(request->trims,
+                           MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name));
 }
 
 unsigned int mg_http_exchange_query_count(const struct mg_http_exchange *request, const char *name)
@@ -577,7 +586,7 @@ const char *mg_http_exchange_cookie(const struct mg_http_exchange *request, cons
     /* The library's own look-up ignores case and returns the first match. */
     struct cookie_search search = {.name = name};
     (void)MHD_get_connection_values(request->connection, MHD_COOKIE_KIND, on_cookie, &search);
-    return search.count == 1 ? search.value : NULL;
+    return search.count == 1 ? mg_http_trimmed(request->trims, search.value) : NULL;
 }
 
 void mg_http_exchange_body_limit(struct mg_http_exchange *request, size_t max)

@@ -1,5 +1,5 @@
 /*
- * The size and the form of a request's head.
+ * The size and the form of a request's head, and its values without the blanks behind them.
  *
  * The library makes a record of each header and parameter in a connection's memory. Once that is used up by
  * parameters, or by a head that leaves no room for the answer's, it closes the connection without an answer,
@@ -14,6 +14,7 @@
  * method is the first byte. So a head is sound if its fields, as the library reports them, lie one behind the
  * other and fill it. A library that keeps heads otherwise would have all requests refused, not some taken.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/http/mhd.h"
@@ -108,4 +109,72 @@ bool mg_http_is_head_sound(struct MHD_Connection *connection, const char *method
     head.at = line_end(&head, version + strlen(version));
     (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, on_field, &head);
     return head.is_sound && line_end(&head, head.at) == head.end;
+}
+
+/* ---- blanks behind a value ---- */
+
+/* The library's text stays as it is: from it the library takes the end of the body and of the connection. */
+struct mg_http_trim {
+    struct mg_http_trim *next;
+    const char *value;
+    char text[];
+};
+
+struct trimming {
+    struct mg_http_trim *trims;
+    bool is_out_of_memory;
+};
+
+size_t mg_http_value_len(const char *value)
+{
+    size_t len = strlen(value);
+    while (len > 0 && (value[len - 1] == ' ' || value[len - 1] == '\t')) {
+        len--;
+    }
+    return len;
+}
+
+static enum MHD_Result on_value(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind, (void)name;
+    struct trimming *trimming = arg;
+    const size_t len = value ? mg_http_value_len(value) : 0;
+    if (!value || value[len] == '\0') {
+        return MHD_YES;
+    }
+    struct mg_http_trim *trim = malloc(sizeof(*trim) + len + 1);
+    trimming->is_out_of_memory = !trim;
+    if (!trim) {
+        return MHD_NO;
+    }
+    *trim = (struct mg_http_trim){.next = trimming->trims, .value = value};
+    memcpy(trim->text, value, len);
+    trim->text[len] = '\0';
+    trimming->trims = trim;
+    return MHD_YES;
+}
+
+bool mg_http_trims_make(struct MHD_Connection *connection, struct mg_http_trim **ret_trims)
+{
+    struct trimming trimming = {.trims = NULL};
+    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND | MHD_COOKIE_KIND, on_value, &trimming);
+    *ret_trims = trimming.trims;
+    return !trimming.is_out_of_memory;
+}
+
+void mg_http_trims_free(struct mg_http_trim *trims)
+{
+    while (trims) {
+        struct mg_http_trim *next = trims->next;
+        free(trims);
+        trims = next;
+    }
+}
+
+const char *mg_http_trimmed(const struct mg_http_trim *trims, const char *value)
+{
+    while (trims && trims->value != value) {
+        trims = trims->next;
+    }
+    return trims ? trims->text : value;
 }

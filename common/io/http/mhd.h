@@ -144,6 +144,15 @@ bool mg_http_is_memory_full(struct MHD_Connection *connection);
 unsigned int mg_http_head_fault(struct MHD_Connection *connection, const char **ret_text);
 /* `method` and `version` as the library gives them with the head. */
 bool mg_http_is_head_sound(struct MHD_Connection *connection, const char *method, const char *version);
+/* The values of a head that end in blanks, without these: they are no part of a value (RFC 9110, 5.5), and
+ * the library keeps them. */
+struct mg_http_trim;
+/* False: no memory. NULL of it: no value needs it. */
+bool mg_http_trims_make(struct MHD_Connection *connection, struct mg_http_trim **ret_trims);
+void mg_http_trims_free(struct mg_http_trim *trims); /* accepts NULL */
+/* The value that the library reports as `value`, without blanks at its end; NULL for NULL. */
+const char *mg_http_trimmed(const struct mg_http_trim *trims, const char *value);
+size_t mg_http_value_len(const char *value); /* without them */
 
 /* ---- http/exchange_mhd.c: libmicrohttpd's callbacks; `arg` is the daemon ---- */
 

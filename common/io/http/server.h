@@ -98,7 +98,7 @@ const char *mg_http_exchange_query(const struct mg_http_exchange *request, const
 unsigned int mg_http_exchange_query_count(const struct mg_http_exchange *request, const char *name);
 /* The first parameter that is not among these names, which blanks separate, or is there twice; NULL: none. */
 const char *mg_http_exchange_query_fault(const struct mg_http_exchange *request, const char *names);
-/* Host is the authority of a target in absolute form. */
+/* Without blanks around it. Host is the authority of a target in absolute form. */
 const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name);
 /* In `admit`: a body of more bytes than this gets 413, also one without a length, and no more are kept. */
 void mg_http_exchange_body_limit(struct mg_http_exchange *request, size_t max);
