@@ -35,7 +35,7 @@
 #define READS_MAX      2
 #define READ_ROWS      "16"
 #define READ_BYTES_MAX (256 * 1024)
-#define READ_AGAIN_MS  1000 /* after a read that failed, or while READS_MAX are under way */
+#define READ_AGAIN_MS  1000 /* after a read that failed */
 #define VALUE_MAX      512  /* a header; four signatures have 190 bytes */
 
 enum { COLUMN_SEQ = 2, COLUMN_BODY = 4 };
@@ -309,14 +309,20 @@ static void on_earlier(void *arg, const struct mg_rows *rows, const struct mg_er
         mg_window_note(&hook->window, line->order_id, first - 1);
     }
     earlier_end(earlier);
+    if (count >= 0) {
+        mg_window_resume(&hook->window);
+    }
     mg_window_defer(&hook->window, line, count >= 0 ? 0 : mg_clock_boot_ms() + READ_AGAIN_MS);
     hook_pump(hook);
 }
 
+/* While READS_MAX are under way, the line goes when one ends: after a restart all lines have to be read. */
 static void earlier_read(struct mg_hook *hook, struct mg_window_line *line)
 {
-    struct earlier *earlier = hook->read_count < READS_MAX ? calloc(1, sizeof(*earlier)) : NULL;
+    bool has_room = hook->read_count < READS_MAX;
+    struct earlier *earlier = has_room ? calloc(1, sizeof(*earlier)) : NULL;
     if (earlier == NULL) {
+        line->is_put_off = !has_room;
         mg_window_defer(&hook->window, line, mg_clock_boot_ms() + READ_AGAIN_MS);
         return;
     }

@@ -207,6 +207,7 @@ struct mg_window_line *mg_window_next(struct mg_window *window, int64_t now_ms, 
         return NULL;
     }
     line->is_busy = true;
+    line->is_put_off = false;
     window->busy_count++;
     TAILQ_REMOVE(&window->lines, line, entry);
     TAILQ_INSERT_TAIL(&window->lines, line, entry);
@@ -280,6 +281,16 @@ void mg_window_defer(struct mg_window *window, struct mg_window_line *line, int6
 {
     turn_end(window, line);
     line->retry_at_ms = until_ms;
+}
+
+void mg_window_resume(struct mg_window *window)
+{
+    struct mg_window_line *line;
+    TAILQ_FOREACH(line, &window->lines, entry)
+    {
+        line->retry_at_ms = line->is_put_off ? 0 : line->retry_at_ms;
+        line->is_put_off = false;
+    }
 }
 
 void mg_window_drop(struct mg_window *window, struct mg_window_line *line)

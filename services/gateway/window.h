@@ -47,6 +47,7 @@ struct mg_window_line {
     struct mg_window_queue statuses; /* by seq */
     bool is_busy;
     struct mg_window_status *sent; /* set by the caller: the one under way; NULL: none */
+    bool is_put_off;               /* set by the caller: until mg_window_resume, or its time */
     uint32_t failures;             /* in a row */
     int64_t retry_at_ms;
 };
@@ -86,6 +87,8 @@ void mg_window_defer(struct mg_window *window, struct mg_window_line *line, int6
 void mg_window_restart(struct mg_window *window);
 /* A new target has never failed, and refused nothing. */
 void mg_window_retarget(struct mg_window *window);
+/* The lines that were put off may go. */
+void mg_window_resume(struct mg_window *window);
 /* Frees a line without statuses; a busy one's turn ends. */
 void mg_window_drop(struct mg_window *window, struct mg_window_line *line);
 

@@ -319,24 +319,26 @@ struct mg_rows {
     int first, count; /* count 0 with an order: one row without a status */
     bool has_order;
 };
-static struct {
+/* The open questions, the oldest first. */
+static struct question {
     char order[8];
     mg_store_rows_fn *done;
     void *arg;
-} question;
-static char row_body[128];
+} questions[FAKE_QUESTIONS_MAX];
+static int question_count;
+static char row_order[8], row_body[128];
 
 void mg_store_report(struct mg_store *store, enum mg_report report, const char *const *params, int count,
                      mg_store_rows_fn *done, void *arg)
 {
     char what[32];
     (void)store;
-    ck_assert_ptr_null(question.done);
+    ck_assert_int_lt(question_count, FAKE_QUESTIONS_MAX);
     ck_assert_int_eq(count, report == MG_REPORT_STATUSES_OF_CLIENT ? 5 : 4);
     ck_assert_str_eq(params[0], FAKE_CLIENT);
-    (void)snprintf(question.order, sizeof(question.order), "%s", params[1]);
-    question.done = done;
-    question.arg = arg;
+    struct question *question = &questions[question_count++];
+    *question = (struct question){.done = done, .arg = arg};
+    (void)snprintf(question->order, sizeof(question->order), "%s", params[1]);
     (void)snprintf(what, sizeof(what), "%s>%s", params[1], params[2]);
     tell(report == MG_REPORT_STATUSES_OF_CLIENT ? "ask" : "archive", what);
 }
@@ -361,16 +363,17 @@ int64_t mg_rows_int(const struct mg_rows *rows, int row, int column)
 struct mg_slice mg_rows_value(const struct mg_rows *rows, int row, int column)
 {
     ck_assert(row < rows->count && column == 4);
-    body_of(question.order, rows->first + row, row_body);
+    body_of(row_order, rows->first + row, row_body);
     return mg_slice_of(row_body);
 }
 
 static void question_answer(const struct mg_rows *rows, const struct mg_err *err)
 {
-    mg_store_rows_fn *done = question.done;
-    ck_assert_ptr_nonnull(done);
-    question.done = NULL;
-    done(question.arg, rows, err);
+    ck_assert_int_gt(question_count, 0);
+    const struct question question = questions[0];
+    memmove(&questions[0], &questions[1], (size_t)--question_count * sizeof(questions[0]));
+    memcpy(row_order, question.order, sizeof(row_order));
+    question.done(question.arg, rows, err);
 }
 
 void fake_rows(bool has_order, int first, int last)
@@ -400,7 +403,7 @@ void fake_start(void)
 {
     struct mg_hook_target target = fake_target("https://shop.example.org/");
     struct mg_err err;
-    question.done = NULL;
+    question_count = 0;
     fake = (struct fake_world){.boot_ms = 1000000, .wall_ms = FAKE_AT_MS + 1000, .random = FAKE_LONGEST};
     fake.options = (struct mg_gateway_options){.webhook_ca_file = "", .webhooks_file = ""};
     fake.gateway = (struct mg_gateway){.options = &fake.options, .metrics = mg_metrics_create()};

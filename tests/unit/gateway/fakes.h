@@ -10,10 +10,11 @@
 
 #include "gateway/hook.h"
 
-#define FAKE_MAX    512
-#define FAKE_CLIENT "shop"
-#define FAKE_AT     "2026-01-31T12:34:56.789Z" /* of every status */
-#define FAKE_AT_MS  INT64_C(1769862896789)
+#define FAKE_MAX           512
+#define FAKE_QUESTIONS_MAX 2 /* as many as a hook asks at once */
+#define FAKE_CLIENT        "shop"
+#define FAKE_AT            "2026-01-31T12:34:56.789Z" /* of every status */
+#define FAKE_AT_MS         INT64_C(1769862896789)
 /* One less than a multiple of 1, 2, 4, …, 32 and 60 s. */
 #define FAKE_LONGEST 479999
 
@@ -49,8 +50,8 @@ void fake_deliver(const char *status);
 void fake_answer(const char *status, int http_status);
 void fake_answer_later(const char *status, int http_status, int64_t retry_after_ms);
 void fake_answer_cut(const char *status, int http_status); /* the answer ends behind its status */
-/* Answers the open question with the statuses of order a from `first` to `last` (0: none); `has_order` false:
- * no row. */
+/* Answers the oldest open question with the statuses of its order from `first` to `last` (0: none);
+ * `has_order` false: no row. */
 void fake_rows(bool has_order, int first, int last);
 void fake_rows_fail(void);
 /* Moves both clocks, and runs the timer at each of its moments. */

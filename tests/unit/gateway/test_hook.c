@@ -115,6 +115,27 @@ START_TEST(a_database_that_is_down_delays_only_what_needs_it)
 }
 END_TEST
 
+/* As behind a restart, when each order in hand has earlier statuses. */
+START_TEST(what_needs_the_database_goes_as_soon_as_another_has_it)
+{
+    fake_deliver("a2");
+    fake_deliver("b2");
+    fake_deliver("c2");
+    fake_deliver("d2");
+    fake_expect("ask:a>0 ask:b>0");
+    fake_rows(true, 1, 1);
+    fake_expect("send:a1 ask:c>0");
+    fake_rows_fail(); /* the others wait with it */
+    fake_expect("");
+    fake_rows(true, 1, 1);
+    fake_expect("send:c1 ask:d>0");
+    fake_rows(true, 1, 1);
+    fake_expect("send:d1");
+    fake_pass(1000);
+    fake_expect("ask:b>0");
+}
+END_TEST
+
 START_TEST(an_order_that_is_refused_delays_no_other)
 {
     fake_deliver("a1");
@@ -511,6 +532,7 @@ int main(void)
     tcase_add_test(tests, copies_of_a_status_in_hand_are_acked_with_it);
     tcase_add_test(tests, what_the_history_does_not_have_is_not_waited_for);
     tcase_add_test(tests, a_database_that_is_down_delays_only_what_needs_it);
+    tcase_add_test(tests, what_needs_the_database_goes_as_soon_as_another_has_it);
     tcase_add_test(tests, an_order_that_is_refused_delays_no_other);
     tcase_add_test(tests, an_answer_names_the_time_of_the_next_try);
     tcase_add_test(tests, a_target_has_so_many_requests_at_once);
