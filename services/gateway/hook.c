@@ -156,9 +156,10 @@ static void status_refused(struct mg_hook *hook, struct mg_window_line *line,
     struct mg_window_status *status = line->sent;
     char answered[32];
     const char *why = answer->sent == MG_SENT_YES ? answered : answer->reason;
+    bool is_refusal = !is_busy(answer) && !mg_window_is_outdated(&hook->window, line);
     (void)snprintf(answered, sizeof(answered), "status %d", answer->status);
     status_failed(hook, line, answer->retry_after_ms, why);
-    if (!is_busy(answer) && mg_window_refused(&hook->window, status, mg_clock_boot_ms())) {
+    if (is_refusal && mg_window_refused(&hook->window, status, mg_clock_boot_ms())) {
         status_give_up(hook, line, status, why);
     }
 }

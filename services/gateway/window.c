@@ -208,6 +208,7 @@ struct mg_window_line *mg_window_next(struct mg_window *window, int64_t now_ms, 
     }
     line->is_busy = true;
     line->is_put_off = false;
+    line->targets = window->targets;
     window->busy_count++;
     TAILQ_REMOVE(&window->lines, line, entry);
     TAILQ_INSERT_TAIL(&window->lines, line, entry);
@@ -250,14 +251,30 @@ void mg_window_restart(struct mg_window *window)
 
 void mg_window_retarget(struct mg_window *window)
 {
+    struct mg_window_line *line;
     refusals_forget(window);
     mg_window_restart(window);
+    window->targets++;
+    window->failing_since_ms = 0;
+    TAILQ_FOREACH(line, &window->lines, entry)
+    {
+        line->failures = 0;
+    }
+}
+
+bool mg_window_is_outdated(const struct mg_window *window, const struct mg_window_line *line)
+{
+    return line->is_busy && line->targets != window->targets;
 }
 
 bool mg_window_failed(struct mg_window *window, struct mg_window_line *line, int64_t retry_after_ms,
                       uint64_t random, int64_t now_ms)
 {
     bool was_down = window->is_down;
+    if (mg_window_is_outdated(window, line)) {
+        mg_window_defer(window, line, 0);
+        return false;
+    }
     if (retry_after_ms > MG_WINDOW_RETRY_AFTER_MAX_MS) {
         retry_after_ms = MG_WINDOW_RETRY_AFTER_MAX_MS;
     }

@@ -49,6 +49,7 @@ struct mg_window_line {
     struct mg_window_status *sent; /* set by the caller: the one under way; NULL: none */
     bool is_put_off;               /* set by the caller: until mg_window_resume, or its time */
     uint32_t failures;             /* in a row */
+    uint32_t targets;              /* the window's number at the begin of the turn */
     int64_t retry_at_ms;
 };
 
@@ -57,6 +58,7 @@ struct mg_window {
     int busy_count;
     int calls; /* under way at most, while it is not down; set by the caller */
     bool is_down;
+    uint32_t targets;         /* that it had; a turn may outlast one */
     uint32_t failures;        /* in a row, of any line */
     int64_t retry_at_ms;      /* while it is down */
     int64_t failing_since_ms; /* 0: the last request was taken, or there was none */
@@ -78,7 +80,8 @@ struct mg_window_line *mg_window_next(struct mg_window *window, int64_t now_ms, 
 /* Each of these ends a line's turn. */
 /* The target has taken the sent status, which the caller has removed. */
 void mg_window_taken(struct mg_window *window, struct mg_window_line *line, int64_t now_ms);
-/* It has not. `retry_after_ms`: -1: none. True: the target counts as down from now on. */
+/* It has not. `retry_after_ms`: -1: none. True: the target counts as down from now on. A status that an
+ * earlier target has not taken goes to the present one at once. */
 bool mg_window_failed(struct mg_window *window, struct mg_window_line *line, int64_t retry_after_ms,
                       uint64_t random, int64_t now_ms);
 /* The line could not be sent, for no fault of the target. */
@@ -87,6 +90,8 @@ void mg_window_defer(struct mg_window *window, struct mg_window_line *line, int6
 void mg_window_restart(struct mg_window *window);
 /* A new target has never failed, and refused nothing. */
 void mg_window_retarget(struct mg_window *window);
+/* The line's turn began with an earlier target. */
+bool mg_window_is_outdated(const struct mg_window *window, const struct mg_window_line *line);
 /* The lines that were put off may go. */
 void mg_window_resume(struct mg_window *window);
 /* Frees a line without statuses; a busy one's turn ends. */

@@ -394,6 +394,7 @@ START_TEST(a_new_target_has_refused_nothing)
     fake_answer("a1", 400);
     ck_assert(!is_set_aside(47, 400, -1, true));
     mg_hook_set_target(fake.hook, &moved);
+    fake_answer("a1", 400); /* of the earlier one */
     ck_assert(!is_set_aside(48, 400, -1, true));
     ck_assert(is_set_aside(1, 400, -1, true));
 }
@@ -462,6 +463,56 @@ START_TEST(a_new_address_is_tried_at_once)
     mg_hook_set_target(fake.hook, &moved);
     fake_expect("send:a1");
     ck_assert_str_eq(fake.requests[1].url, "https://new.example.org/");
+}
+END_TEST
+
+START_TEST(what_an_earlier_address_answers_holds_up_nothing)
+{
+    struct mg_hook_target moved = fake_target("https://new.example.org/");
+    char name[8];
+    for (int i = 0; i < 8; i++) {
+        (void)snprintf(name, sizeof(name), "%c1", 'a' + i);
+        fake_deliver(name);
+    }
+    mg_hook_set_target(fake.hook, &moved);
+    fake.story[0] = '\0';
+    fake_answer_later("a1", 503, 600000);
+    fake_expect("send:a1");
+    for (int i = 1; i < 7; i++) {
+        (void)snprintf(name, sizeof(name), "%c1", 'a' + i);
+        fake_answer(name, i % 2 == 0 ? 400 : -1);
+    }
+    fake_expect("send:b1 send:c1 send:d1 send:e1 send:f1 send:g1");
+    fake_answer("h1", 200); /* it was in time */
+    fake_expect("ack:h1");
+    ck_assert_int_eq(fake.log_count, 0);
+    ck_assert_str_eq(fake.requests[8].url, "https://new.example.org/");
+    fake_answer("a1", 500); /* of the new address: its first failure */
+    fake_pass(1000);
+    fake_expect("send:a1");
+}
+END_TEST
+
+START_TEST(a_new_address_has_not_failed_yet)
+{
+    struct mg_hook_target moved = fake_target("https://new.example.org/");
+    const struct mg_metric *failing = mg_metrics_series(
+        fake.gateway.metrics, MG_GAUGE, "makegood_webhook_failing_seconds", "client=\"" FAKE_CLIENT "\"", "");
+    fake_deliver("a1");
+    for (int i = 0; i < 4; i++) {
+        fake_answer("a1", 500);
+        fake_pass(60000);
+    }
+    mg_hook_look(fake.hook);
+    ck_assert(mg_metric_value(failing) > 0);
+    fake_answer("a1", 500);
+    fake.story[0] = '\0';
+    mg_hook_set_target(fake.hook, &moved);
+    mg_hook_look(fake.hook);
+    ck_assert(mg_metric_value(failing) == 0);
+    fake_answer("a1", 500);
+    fake_pass(1000);
+    fake_expect("send:a1 send:a1");
 }
 END_TEST
 
@@ -549,6 +600,8 @@ int main(void)
     tcase_add_test(tests, an_answer_that_is_cut_off_takes_no_status);
     tcase_add_test(tests, bytes_that_are_no_status_are_set_aside);
     tcase_add_test(tests, a_new_address_is_tried_at_once);
+    tcase_add_test(tests, what_an_earlier_address_answers_holds_up_nothing);
+    tcase_add_test(tests, a_new_address_has_not_failed_yet);
     tcase_add_test(tests, a_request_that_cannot_begin_is_a_failure);
     tcase_add_test(tests, a_queue_that_is_not_read_shows_in_its_metric);
     tcase_add_test(tests, an_end_with_work_in_hand_frees_all_of_it);
