@@ -272,7 +272,8 @@ struct mg_hooks *mg_hooks_create(struct mg_gateway *gateway, struct mg_err *err)
 void mg_hooks_destroy(struct mg_hooks *hooks); /* before the store; accepts NULL */
 enum mg_class mg_hooks_reload(struct mg_hooks *hooks, struct mg_err *err) MG_MUSTCHECK;
 enum mg_class mg_hooks_set_amqp_url(struct mg_hooks *hooks, const char *url, struct mg_err *err) MG_MUSTCHECK;
-/* The queue for the statuses of this client's orders. NULL: it has no webhook. */
+/* The queue for the statuses of this client's orders. NULL: it has no webhook, and had none in the last
+ * minute. */
 const char *mg_hooks_queue(const struct mg_hooks *hooks, const char *client);
 /* Names the first webhook whose queue cannot be read, with the reason; "": each is read. */
 void mg_hooks_remark(const struct mg_hooks *hooks, char *ret_remark, size_t size);

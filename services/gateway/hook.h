@@ -26,10 +26,12 @@ struct mg_hook_target {
     int concurrency; /* requests under way */
 };
 
-/* Reads the file of --webhooks-file; without one there are no targets. The caller ends them. MG_BAD_INPUT:
+/* Reads the file of --webhooks-file; without one there are no targets. The caller ends them. Unless it
+ * `may_be_empty`, one of no bytes is refused: an editor may have emptied it to write it anew. MG_BAD_INPUT:
  * the text names file and line. */
-enum mg_class mg_hook_file_read(const struct mg_gateway_options *options, struct mg_hook_target **ret_targets,
-                                int *ret_count, struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_hook_file_read(const struct mg_gateway_options *options, bool may_be_empty,
+                                struct mg_hook_target **ret_targets, int *ret_count,
+                                struct mg_err *err) MG_MUSTCHECK;
 void mg_hook_targets_destroy(struct mg_hook_target *targets, int count); /* wipes secrets; accepts NULL */
 
 struct mg_hook;

@@ -193,7 +193,7 @@ static enum mg_class targets_parse(const struct mg_gateway_options *options, cha
 _Static_assert(MG_HOOKS_MAX == 128 && MG_WINDOW_CALLS_MAX == 64, "the texts of the refusals name them");
 
 /* Reads the whole file into `text`, of FILE_MAX + 1 bytes, and ends it with a NUL. */
-static enum mg_class file_read(const char *path, char *text, struct mg_err *err)
+static enum mg_class file_read(const char *path, bool may_be_empty, char *text, struct mg_err *err)
 {
     ssize_t len = mg_file_read(path, false, text, FILE_MAX + 1);
     if (len < 0) {
@@ -203,13 +203,20 @@ static enum mg_class file_read(const char *path, char *text, struct mg_err *err)
         return mg_err_set(err, MG_BAD_INPUT, "could not read --webhooks-file %s: it is %s", path,
                           len > FILE_MAX ? "longer than 65536 bytes" : "no text");
     }
+    if (len == 0 && !may_be_empty) {
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "could not read --webhooks-file %s: it is empty, as while it is written; to end all "
+            "webhooks, leave a comment in it",
+            path);
+    }
     text[len] = '\0';
     return MG_OK;
 }
 _Static_assert(FILE_MAX == 65536, "the text of the refusal names it");
 
-enum mg_class mg_hook_file_read(const struct mg_gateway_options *options, struct mg_hook_target **ret_targets,
-                                int *ret_count, struct mg_err *err)
+enum mg_class mg_hook_file_read(const struct mg_gateway_options *options, bool may_be_empty,
+                                struct mg_hook_target **ret_targets, int *ret_count, struct mg_err *err)
 {
     struct mg_hook_target *targets = calloc(MG_HOOKS_MAX, sizeof(*targets));
     char *text = malloc(FILE_MAX + 1);
@@ -218,7 +225,7 @@ enum mg_class mg_hook_file_read(const struct mg_gateway_options *options, struct
     if (targets == NULL || text == NULL) {
         class = mg_err_set(err, MG_TRANSIENT, "could not read webhooks: no memory");
     } else if (options->webhooks_file[0] != '\0') {
-        class = file_read(options->webhooks_file, text, err);
+        class = file_read(options->webhooks_file, may_be_empty, text, err);
         class = class == MG_OK ? targets_parse(options, text, targets, ret_count, err) : class;
     }
     free(text);

@@ -3,17 +3,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "gateway/hook.h"
+#include "io/amqp/topology.h"
 #include "io/tls/check.h"
 
 #define LOOK_MS 1000 /* gauges are read every few seconds, and a delivery is held for minutes */
+
+/* Orders that come while an entry is away have its queue all the same, so an edit that puts it back in time
+ * leaves none without a webhook. */
+#define AWAY_MS 60000
+
+/* A webhook that has ended. */
+struct ended {
+    char client[MG_TOKEN_NAME_SIZE], queue[MG_QUEUE_NAME_SIZE];
+    int64_t until_ms; /* its queue is named until then */
+};
 
 struct mg_hooks {
     struct mg_gateway *gateway;
     struct mg_timer *timer;
     struct mg_hook *all[MG_HOOKS_MAX];
     int count;
+    struct ended ended[MG_HOOKS_MAX]; /* a ring; the oldest makes room */
+    unsigned int ended_count;
 };
 
 static enum mg_class ca_check(const struct mg_gateway_options *options, struct mg_err *err)
@@ -32,7 +46,7 @@ enum mg_class mg_hooks_check(const struct mg_gateway_options *options, struct mg
     int count = 0;
     enum mg_class class = ca_check(options, err);
     if (class == MG_OK) {
-        class = mg_hook_file_read(options, &targets, &count, err);
+        class = mg_hook_file_read(options, true, &targets, &count, err);
     }
     if (class == MG_OK) {
         mg_hook_targets_destroy(targets, count);
@@ -114,6 +128,16 @@ static enum mg_class new_create(struct mg_hooks *hooks, struct mg_hook_target *t
     return class;
 }
 
+static void hook_end(struct mg_hooks *hooks, struct mg_hook *hook)
+{
+    struct ended *ended = &hooks->ended[hooks->ended_count++ % MG_HOOKS_MAX];
+    (void)snprintf(ended->client, sizeof(ended->client), "%s", mg_hook_client(hook));
+    (void)snprintf(ended->queue, sizeof(ended->queue), "%s", mg_hook_queue(hook));
+    ended->until_ms = mg_clock_boot_ms() + AWAY_MS;
+    mg_log(MG_LOG_INFO, "a webhook ends; its queue is no longer read", MG_LOG_TEXT("queue", ended->queue));
+    mg_hook_destroy(hook);
+}
+
 static void targets_apply(struct mg_hooks *hooks, struct mg_hook_target *targets, int count,
                           struct mg_hook *const fresh[MG_HOOKS_MAX])
 {
@@ -127,9 +151,7 @@ static void targets_apply(struct mg_hooks *hooks, struct mg_hook_target *targets
     }
     for (int i = 0; i < hooks->count; i++) {
         if (!has_target(targets, count, hooks->all[i])) {
-            mg_log(MG_LOG_INFO, "a webhook ends; its queue is no longer read",
-                   MG_LOG_TEXT("queue", mg_hook_queue(hooks->all[i])));
-            mg_hook_destroy(hooks->all[i]);
+            hook_end(hooks, hooks->all[i]);
         }
     }
     memcpy(hooks->all, all, sizeof(all));
@@ -141,7 +163,8 @@ enum mg_class mg_hooks_reload(struct mg_hooks *hooks, struct mg_err *err)
     struct mg_hook *fresh[MG_HOOKS_MAX] = {NULL};
     struct mg_hook_target *targets = NULL;
     int count = 0;
-    enum mg_class class = mg_hook_file_read(hooks->gateway->options, &targets, &count, err);
+    enum mg_class class =
+        mg_hook_file_read(hooks->gateway->options, hooks->count == 0, &targets, &count, err);
     if (class != MG_OK) {
         return class;
     }
@@ -168,7 +191,17 @@ enum mg_class mg_hooks_set_amqp_url(struct mg_hooks *hooks, const char *url, str
 const char *mg_hooks_queue(const struct mg_hooks *hooks, const char *client)
 {
     const struct mg_hook *hook = hook_of(hooks, client);
-    return hook != NULL ? mg_hook_queue(hook) : NULL;
+    int64_t now_ms = mg_clock_boot_ms();
+    if (hook != NULL) {
+        return mg_hook_queue(hook);
+    }
+    for (int i = 0; i < MG_HOOKS_MAX; i++) {
+        const struct ended *ended = &hooks->ended[i];
+        if (ended->until_ms > now_ms && strcmp(ended->client, client) == 0) {
+            return ended->queue;
+        }
+    }
+    return NULL;
 }
 
 void mg_hooks_remark(const struct mg_hooks *hooks, char *ret_remark, size_t size)

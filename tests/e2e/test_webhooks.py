@@ -1,9 +1,11 @@
 """Webhooks of the gateway: every status at its client's address, signed and in order, whatever fails on the way."""
 
+import itertools
 import json
 import os
 import re
 import signal
+import threading
 import time
 import urllib.parse
 import uuid
@@ -14,6 +16,7 @@ from test_gateway_events import told
 from webhooks import Receiver, new_secret, write_files
 
 BACK_S = 90  # the longest wait of a target that is down is 60 s
+EDITS = int(os.environ.get("MAKEGOOD_EDITS", "16"))
 DARK_S = float(os.environ.get("MAKEGOOD_DARK_S", "100"))  # beyond that wait
 
 
@@ -233,4 +236,83 @@ def a_dark_receiver_gets_every_status_afterwards_and_holds_up_no_other(s):
     shop.begin()
     wait_told(s, shop, orders, BACK_S)
     s.wait(lambda: not s.client.depth("client.shop.webhook"), "all are acked")
+    hooks.end()
+
+
+class Edits:
+    """Edits of a client's line while another client's stays; each is read before the next one."""
+
+    def __init__(self, s, door, hooks):
+        self.s, self.door, self.hooks = s, door, hooks
+        self.url, self.numbers = hooks.receivers["shop"].url, itertools.count()
+
+    def read(self, *lines):
+        before = len(logged(self.door, "webhooks-file"))
+        self.hooks.path.write_text("".join(line + "\n" for line in lines), encoding="ascii")
+        self.door.process.signal(signal.SIGHUP)
+        self.s.wait(lambda: len(logged(self.door, "webhooks-file")) > before, "the file is read")
+
+    def lines(self, *words, url=None):
+        other = self.hooks.receivers["other"].url
+        return " ".join(["shop", url or self.url, "shop.secrets", *words]), f"other {other} other.secrets"
+
+    def other_away(self):
+        self.read(self.lines()[0])
+
+    def away(self):
+        self.read(self.lines()[1])
+
+    def emptied(self):
+        self.read()
+
+    def spoilt(self):
+        self.read(*self.lines("concurrency=none"))
+
+    def busier(self):
+        self.read(*self.lines(f"concurrency={1 + next(self.numbers) % 9}"))
+
+    def moved(self):
+        self.read(*self.lines(url=f"{self.url}?{next(self.numbers)}"))
+
+    def moved_to_nothing(self):
+        self.read(*self.lines(url="http://127.0.0.1:1/statuses"))
+
+    def back(self):
+        self.read(*self.lines())
+
+
+@scenario(agents=1, schedulers=2, supervisors=1)
+def edits_of_the_webhooks_file_lose_no_status(s):
+    """Would catch: an order without its webhook, since its entry was away for a moment; a status in hand that is lost, overtaken or
+    kept for long when its webhook ends, begins or gets another address; an emptied file that ends all webhooks. MAKEGOOD_EDITS sets
+    the number of edits."""
+    load(s)
+    hooks = Hooks(s, "shop", "other")
+    shop = hooks.receivers["shop"]
+    door = Gateway(s, "--webhooks-file", hooks.path)
+    door.process.wait_ready()
+    tries = itertools.count()
+    shop.answer = lambda status: 503 if next(tries) % 20 == 0 else 200
+    orders, is_over = [], threading.Event()
+
+    def post():
+        while not is_over.is_set():
+            orders.extend(post_some(door, 4))
+            door.get(orders[-1])
+
+    poster = threading.Thread(target=post)
+    poster.start()
+    try:
+        edits = Edits(s, door, hooks)
+        kinds = (edits.other_away, edits.away, edits.moved_to_nothing, edits.emptied, edits.moved, edits.spoilt, edits.away, edits.busier)
+        for edit in itertools.islice(itertools.cycle(kinds), EDITS):
+            edit()
+            s.wait(lambda known=len(orders): len(orders) > known + 1, "orders are posted meanwhile")
+            edits.back()
+            s.wait(lambda known=len(shop.taken): len(shop.taken) > known, "statuses come again", BACK_S)
+    finally:
+        is_over.set()
+        poster.join()
+    wait_told(s, shop, orders, BACK_S)
+    assert logged(door, "leave a comment in it"), "the emptied file was refused"
     hooks.end()

@@ -54,7 +54,7 @@ static enum mg_class read_text(const char *text, struct mg_hook_target **ret_tar
                                struct mg_err *err)
 {
     write_file("webhooks", text);
-    return mg_hook_file_read(&options, ret_targets, ret_count, err);
+    return mg_hook_file_read(&options, true, ret_targets, ret_count, err);
 }
 
 START_TEST(each_line_is_a_webhook)
@@ -83,7 +83,7 @@ START_TEST(each_line_is_a_webhook)
     ck_assert_int_eq(count, 0);
     mg_hook_targets_destroy(targets, count);
     options.webhooks_file = "";
-    ck_assert_int_eq(mg_hook_file_read(&options, &targets, &count, &err), MG_OK);
+    ck_assert_int_eq(mg_hook_file_read(&options, true, &targets, &count, &err), MG_OK);
     ck_assert_int_eq(count, 0);
     mg_hook_targets_destroy(targets, count);
 }
@@ -142,12 +142,27 @@ START_TEST(plaintext_on_a_private_network_needs_to_be_allowed)
 }
 END_TEST
 
+START_TEST(a_file_that_an_editor_has_emptied_is_refused_where_it_had_lines)
+{
+    struct mg_hook_target *targets;
+    struct mg_err err;
+    int count;
+    write_file("webhooks", "");
+    ck_assert_int_eq(mg_hook_file_read(&options, false, &targets, &count, &err), MG_BAD_INPUT);
+    ck_assert_msg(strstr(err.text, "leave a comment in it") != NULL, "%s", err.text);
+    write_file("webhooks", "# none\n");
+    ck_assert_int_eq(mg_hook_file_read(&options, false, &targets, &count, &err), MG_OK);
+    ck_assert_int_eq(count, 0);
+    mg_hook_targets_destroy(targets, count);
+}
+END_TEST
+
 START_TEST(a_file_that_is_no_text_of_lines_is_refused)
 {
     struct mg_hook_target *targets;
     struct mg_err err;
     int count;
-    ck_assert_int_eq(mg_hook_file_read(&options, &targets, &count, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(mg_hook_file_read(&options, true, &targets, &count, &err), MG_BAD_INPUT);
     ck_assert_msg(strstr(err.text, "No such file") != NULL, "%s", err.text);
     char *text = calloc(1, 70000);
     ck_assert_ptr_nonnull(text);
@@ -172,6 +187,7 @@ int main(void)
     tcase_add_test(tests, each_line_is_a_webhook);
     tcase_add_test(tests, a_bad_line_is_named_with_its_remedy);
     tcase_add_test(tests, plaintext_on_a_private_network_needs_to_be_allowed);
+    tcase_add_test(tests, a_file_that_an_editor_has_emptied_is_refused_where_it_had_lines);
     tcase_add_test(tests, a_file_that_is_no_text_of_lines_is_refused);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
