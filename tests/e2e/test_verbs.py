@@ -60,9 +60,12 @@ def charge_of(policy):
 
 
 def say(s, mint, cell, order, verb):
-    """The operator's verb; a refusal changes nothing."""
-    words = VERBS[verb] + (("done" if mint.standing.get(cell) else "absent",) if verb == "settle" else ())
-    return s.cluster.tool("order", words[0], order.order_id, *words[1:], *WHY, check=False)
+    """The operator's verb, once no earlier attempt may act any more; a refusal changes nothing."""
+    def done():
+        words = VERBS[verb] + (("done" if mint.standing.get(cell) else "absent",) if verb == "settle" else ())
+        result = s.cluster.tool("order", words[0], order.order_id, *words[1:], *WHY, check=False)
+        return None if "an earlier attempt may still act" in result.stderr else result
+    return s.wait(done, f"{cell}: the verb is judged", 60)
 
 
 def end(s, mint, orders):
