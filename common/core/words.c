@@ -62,6 +62,11 @@ static const char *const executed_words[] = {
 #define MG_EXECUTED(NAME, word) word,
 #include "core/words.def"
 };
+static const char *const error_reasons[] = {
+    "", /* none */
+#define MG_ERROR_REASON(NAME, word) word,
+#include "core/words.def"
+};
 static const char *const goals[] = {
 #define MG_GOAL(NAME, word) word,
 #include "core/words.def"
@@ -93,6 +98,7 @@ MG_WORDS(enum mg_cause_kind, mg_cause_name, mg_cause_parse, causes)
 MG_WORDS(enum mg_kind, mg_kind_name, mg_kind_parse, kinds)
 MG_WORDS(enum mg_outcome, mg_outcome_name, mg_outcome_parse, outcomes)
 MG_WORDS(enum mg_executed, mg_executed_name, mg_executed_parse, executed_words)
+MG_WORDS(enum mg_error_reason, mg_error_reason_name, mg_error_reason_parse, error_reasons)
 MG_WORDS(enum mg_goal, mg_goal_name, mg_goal_parse, goals)
 MG_WORDS(enum mg_status, mg_status_name, mg_status_word_parse, statuses)
 MG_WORDS(enum mg_reason, mg_reason_name, mg_reason_parse, reasons)

@@ -45,6 +45,12 @@ enum mg_executed {
 #include "core/words.def"
     MG_EXECUTED_COUNT
 };
+enum mg_error_reason {
+    MG_ERROR_REASON_NONE, /* there is no error; it has no word */
+#define MG_ERROR_REASON(NAME, word) MG_ERROR_REASON_##NAME,
+#include "core/words.def"
+    MG_ERROR_REASON_COUNT
+};
 enum mg_goal {
 #define MG_GOAL(NAME, word) MG_GOAL_##NAME,
 #include "core/words.def"
@@ -87,6 +93,7 @@ const char *mg_cause_name(enum mg_cause_kind kind);
 const char *mg_kind_name(enum mg_kind kind);
 const char *mg_outcome_name(enum mg_outcome outcome);
 const char *mg_executed_name(enum mg_executed executed);
+const char *mg_error_reason_name(enum mg_error_reason reason);
 const char *mg_goal_name(enum mg_goal goal);
 const char *mg_status_name(enum mg_status status);
 const char *mg_reason_name(enum mg_reason reason);
@@ -103,6 +110,7 @@ bool mg_cause_parse(const char *word, size_t len, enum mg_cause_kind *ret);
 bool mg_kind_parse(const char *word, size_t len, enum mg_kind *ret);
 bool mg_outcome_parse(const char *word, size_t len, enum mg_outcome *ret);
 bool mg_executed_parse(const char *word, size_t len, enum mg_executed *ret);
+bool mg_error_reason_parse(const char *word, size_t len, enum mg_error_reason *ret);
 bool mg_goal_parse(const char *word, size_t len, enum mg_goal *ret);
 bool mg_status_word_parse(const char *word, size_t len, enum mg_status *ret);
 bool mg_reason_parse(const char *word, size_t len, enum mg_reason *ret);

@@ -322,7 +322,7 @@ void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdic
 /* answer.c: after these calls the job ends by itself */
 void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict,
                    const struct mg_reply_parts *parts); /* NULL: none */
-void mg_job_answer_not_made(struct mg_job *job, const char *code, const char *why);
+void mg_job_answer_not_made(struct mg_job *job, enum mg_error_reason reason, const char *why);
 void mg_job_put_back(struct mg_job *job); /* for a job that must not go on here */
 
 /* report.c */

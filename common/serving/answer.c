@@ -179,10 +179,10 @@ void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict,
     offer(job);
 }
 
-void mg_job_answer_not_made(struct mg_job *job, const char *code, const char *why)
+void mg_job_answer_not_made(struct mg_job *job, enum mg_error_reason reason, const char *why)
 {
     struct mg_verdict_of_try verdict;
-    mg_verdict_not_made(code, why, &verdict);
+    mg_verdict_not_made(reason, why, &verdict);
     mg_job_answer(job, &verdict, NULL);
 }
 
@@ -196,7 +196,7 @@ void mg_job_put_back(struct mg_job *job)
     } else if (job->tries.count > 0) {
         mg_job_answer(job, &job->last, NULL);
     } else if (job->request.is_at_most_once) {
-        mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN, "the agent stopped before the call");
+        mg_job_answer_not_made(job, MG_ERROR_REASON_BREAKER_OPEN, "the agent stopped before the call");
     } else {
         mg_job_finish(job, MG_JOB_REQUEUE);
     }

@@ -171,7 +171,7 @@ static void hold_in_doubt(struct mg_job *job)
 /* No call is made and no attempt is used up: the step waits and sends a new request. */
 static void answer_not_called(struct mg_job *job)
 {
-    mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN,
+    mg_job_answer_not_made(job, MG_ERROR_REASON_BREAKER_OPEN,
                            "by the database's clock, as it was known, the request came late");
 }
 

@@ -13,13 +13,13 @@ void mg_job_answer_uncalled(struct mg_job *job)
     if (job->tries.count > 0) {
         mg_job_answer(job, &job->last, NULL);
     } else if (served->control.is_paused) {
-        mg_job_answer_not_made(job, MG_ERROR_CODE_SERVICE_PAUSED, "an operator has paused the service");
+        mg_job_answer_not_made(job, MG_ERROR_REASON_SERVICE_PAUSED, "an operator has paused the service");
     } else if (mg_served_token_fault(served)[0] != '\0') {
-        mg_job_answer_not_made(job, MG_ERROR_CODE_TOKEN_UNAVAILABLE, mg_served_token_fault(served));
+        mg_job_answer_not_made(job, MG_ERROR_REASON_TOKEN_UNAVAILABLE, mg_served_token_fault(served));
     } else if (mg_served_is_token_coming(served)) {
-        mg_job_answer_not_made(job, MG_ERROR_CODE_TOKEN_UNAVAILABLE, "no access token has come in time");
+        mg_job_answer_not_made(job, MG_ERROR_REASON_TOKEN_UNAVAILABLE, "no access token has come in time");
     } else {
-        mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN, "the circuit breaker is open");
+        mg_job_answer_not_made(job, MG_ERROR_REASON_BREAKER_OPEN, "the circuit breaker is open");
     }
 }
 

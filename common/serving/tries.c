@@ -90,6 +90,8 @@ void mg_tries_reply_write(const struct mg_service *service, const struct mg_requ
         .may_still_act = may_still_act,
         .retry_after_ms = verdict->retry_after_ms,
         .is_probe = verdict->is_probe,
+        .http_status = verdict->http_status,
+        .error_reason = verdict->reason,
         .result = parts->result,
         .is_truncated = parts->is_truncated,
         .error_message = parts->message,

@@ -99,7 +99,8 @@ void mg_job_try_again(struct mg_job *job, const struct mg_verdict_of_try *refusa
     mg_try_trace_end(job, refusal);
     job->tries.may_have_run = job->tries.may_have_run || refusal->executed != MG_EXECUTED_NO;
     job->tries.may_still_act = job->tries.may_still_act || refusal->may_still_act;
-    mg_verdict_not_made(MG_ERROR_CODE_TOKEN_UNAVAILABLE, "the service refused the access token", &job->last);
+    mg_verdict_not_made(MG_ERROR_REASON_TOKEN_UNAVAILABLE, "the service refused the access token",
+                        &job->last);
     release(job, refusal->health);
     bool has_time = mg_deadline_budget_ms(mg_job_left_ms(job) - wait_ms) >= MG_TRY_MIN_MS;
     if (!may_try_again(job->served) || !has_time || (wait_ms > 0 && !back_off(job, wait_ms))) {

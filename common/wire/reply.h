@@ -9,8 +9,10 @@
 
 #define MG_RESULT_MAX_DEFAULT                                                                                \
     (64 * 1024) /* a larger result becomes null: every later row and message carries the result */
-#define MG_ERROR_CODE_MAX 63
-#define MG_ERROR_TEXT_MAX 255
+#define MG_ERROR_CODE_MAX  63
+#define MG_HTTP_STATUS_MIN 100
+#define MG_HTTP_STATUS_MAX 999
+#define MG_ERROR_TEXT_MAX  255
 /* Bytes kept of a refusing body. The row of a step, each read of its order and each reply carry them. */
 #define MG_ERROR_KEEP_DEFAULT 2048
 #define MG_ERROR_KEEP_MAX     (16 * 1024)
@@ -29,7 +31,9 @@ struct mg_reply {
                            quiesce) */
     struct mg_slice result; /* JSON text; absent if none */
     bool is_truncated;
-    /* "http_422/SOLD_OUT" (the class, and the service's own code), "timeout", "breaker_open", …; "" if none
+    int http_status; /* of the service's last answer, also of a good one; 0: none, or none that counts */
+    enum mg_error_reason error_reason;
+    /* The same as text: "http_422/SOLD_OUT" (the class, and the service's own code), "timeout", …; "" if none
      */
     char error_code[MG_ERROR_CODE_MAX + 1];
     char error_text[MG_ERROR_TEXT_MAX + 1]; /* the agent's; it may stand in logs */
@@ -39,23 +43,26 @@ struct mg_reply {
     int64_t retry_after_ms; /* -1: none */
     /* The attempt was a probe of a service that was down, and it is down still: it uses up no attempt. */
     bool is_probe;
-    /* Never in a message: the step's definition takes this good answer for a refusal (workflow_answer.h). */
+    /* Never in a message: the step's definition takes this good answer for a refusal (workflow_answer.h). An
+     * agent's own reason `refused` is not that. */
     bool is_refused_by_body;
 };
-#define MG_ERROR_CODE_HTTP "http_" /* before the status of the service's own answer */
-/* Of answers that the definition judges (workflow_answer.h): refused in a good answer, "refused/DECLINED"
- * with the service's own code; not finished; not to be judged. */
-#define MG_ERROR_CODE_REFUSED      "refused"
-#define MG_ERROR_CODE_NOT_DONE_YET "not_done_yet"
-#define MG_ERROR_CODE_UNCLEAR      "answer_unclear"
-/* Of a good answer with a body that gives no result, and why: it is done, and its result is unreadable. */
-#define MG_ERROR_CODE_UNREADABLE "result_unreadable"
-#define MG_ERROR_CODE_BREAKER_OPEN                                                                           \
-    "breaker_open" /* no attempt was made, or the service was unreachable: uses up no attempt */
-/* Not made, since the service's token endpoint gives no access token: the same. */
-#define MG_ERROR_CODE_TOKEN_UNAVAILABLE "token_unavailable"
-#define MG_ERROR_CODE_SERVICE_PAUSED    "service_paused" /* not made, paused by an operator: the same */
 
+/* The numbers in the text of an error's code. */
+struct mg_error_facts {
+    enum mg_error_reason reason; /* NONE: the text is empty */
+    int http_status;             /* of ANSWERED; else 0 */
+    struct mg_slice own;         /* the service's own code, as in "http_422/SOLD_OUT"; absent: none */
+};
+/* The only reader of such a text. A text that is none of words.def's is OTHER. */
+struct mg_error_facts mg_error_facts_read(struct mg_slice code);
+/* Whether a stored code, absent if none, is of this reason. */
+static inline bool mg_error_is(struct mg_slice code, enum mg_error_reason reason)
+{
+    return mg_error_facts_read(code).reason == reason;
+}
+/* The code of an answer with this status, to which the service's own code is appended. */
+void mg_error_code_of_status(int http_status, char ret_code[MG_ERROR_CODE_MAX + 1]);
 /* Appends the usable part of a service's own code, as far as there is room: letters, digits, ".", "_", "-".
  * False: nothing is left of it. */
 bool mg_error_code_append(struct mg_slice text, char code[MG_ERROR_CODE_MAX + 1]);

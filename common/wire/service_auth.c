@@ -206,14 +206,10 @@ static void read_token_url(const struct mg_json_object *object, struct mg_oauth2
 /* "http_403" or "http_403/TOKEN_EXPIRED", as operators see it. */
 static bool is_refusal_code(const char *code)
 {
-    static const char digits[] = "0123456789",
-                      word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    size_t class_len = strlen(MG_ERROR_CODE_HTTP "4");
-    if (strncmp(code, MG_ERROR_CODE_HTTP "4", class_len) != 0 || strspn(code + class_len, digits) != 2) {
-        return false;
-    }
-    const char *own = code + class_len + 2;
-    return *own == '\0' || (own[0] == '/' && own[1] != '\0' && own[1 + strspn(own + 1, word)] == '\0');
+    static const char WORD[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const struct mg_error_facts facts = mg_error_facts_read(mg_slice_of(code));
+    bool is_word = facts.own.data == NULL || strspn(facts.own.data, WORD) == facts.own.len;
+    return facts.http_status / 100 == 4 && is_word;
 }
 
 static void read_expired_when(const struct mg_json_object *object, struct mg_oauth2 *oauth2)

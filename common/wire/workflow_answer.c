@@ -274,13 +274,19 @@ static struct mg_slice find_first(struct mg_slice result, const char *const *pla
     return (struct mg_slice){NULL, 0};
 }
 
+static void reason_set(struct mg_reply *reply, enum mg_error_reason reason)
+{
+    reply->error_reason = reason;
+    (void)snprintf(reply->error_code, sizeof(reply->error_code), "%s", mg_error_reason_name(reason));
+}
+
 static void code_take(struct mg_reply *reply)
 {
     struct mg_slice value = find_first(reply->result, MG_ERROR_CODE_PLACES, true);
     struct mg_buf text;
-    size_t len = strlen(MG_ERROR_CODE_REFUSED);
 
-    memcpy(reply->error_code, MG_ERROR_CODE_REFUSED, len + 1);
+    reason_set(reply, MG_ERROR_REASON_REFUSED);
+    size_t len = strlen(reply->error_code);
     if (value.data == NULL) {
         return;
     }
@@ -312,17 +318,17 @@ static void refuse(struct mg_reply *reply)
 
 /* Neither done nor refused. The service has not finished, or nothing proves that it has; so the attempt may
  * still act (law 11, quiesce). */
-static void leave_open(struct mg_reply *reply, bool is_polled, const char *code)
+static void leave_open(struct mg_reply *reply, bool is_polled, enum mg_error_reason reason)
 {
     if (reply->outcome == MG_OUTCOME_DONE) {
         reply->outcome = is_polled ? MG_OUTCOME_ACCEPTED : MG_OUTCOME_UNKNOWN;
         /* Implied for accepted work, which is polled at once if nothing else may act. */
         reply->may_still_act = reply->may_still_act || (!is_polled && reply->kind == MG_KIND_DO);
     } else {
-        code = MG_ERROR_CODE_NOT_DONE_YET; /* that is the meaning of a 202 */
+        reason = MG_ERROR_REASON_NOT_DONE_YET; /* that is the meaning of a 202 */
     }
     reply->executed = MG_EXECUTED_MAYBE;
-    memcpy(reply->error_code, code, strlen(code) + 1);
+    reason_set(reply, reason);
 }
 
 bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, struct mg_reply *reply)
@@ -342,7 +348,7 @@ bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, str
     }
     (void)snprintf(fault_text, sizeof(fault_text), "%s", mg_reply_result_fault(reply));
     struct mg_slice fault = fault_text[0] != '\0' ? mg_slice_of(fault_text) : (struct mg_slice){NULL, 0};
-    reply->error_code[0] = '\0';
+    reason_set(reply, MG_ERROR_REASON_NONE);
     switch (mg_workflow_answer(input, conditions, reply->result, fault, reply->error_text)) {
     case MG_ANSWER_DONE:
         /* Without done_when an accepted answer stays accepted. */
@@ -355,10 +361,10 @@ bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, str
         refuse(reply);
         return true;
     case MG_ANSWER_OPEN:
-        leave_open(reply, is_polled, MG_ERROR_CODE_NOT_DONE_YET);
+        leave_open(reply, is_polled, MG_ERROR_REASON_NOT_DONE_YET);
         return true;
     case MG_ANSWER_UNCLEAR:
-        leave_open(reply, false, MG_ERROR_CODE_UNCLEAR);
+        leave_open(reply, false, MG_ERROR_REASON_ANSWER_UNCLEAR);
         return true;
     }
     return false;

@@ -121,10 +121,10 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
 static void not_sent(struct mg_job *job, enum mg_class class, const char *why)
 {
     struct mg_verdict_of_try verdict;
-    mg_verdict_not_made(MG_ERROR_CODE_BREAKER_OPEN, why, &verdict);
+    mg_verdict_not_made(MG_ERROR_REASON_BREAKER_OPEN, why, &verdict);
     if (class == MG_BAD_INPUT) {
         verdict.outcome = MG_OUTCOME_PERMANENT;
-        (void)snprintf(verdict.code, sizeof(verdict.code), "unsendable");
+        mg_verdict_code_set(&verdict, "unsendable");
     }
     mg_job_tried(job, &verdict, NULL);
 }

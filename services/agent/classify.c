@@ -24,8 +24,9 @@ static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer
 {
     const char *reason = answer->reason[0] != '\0' ? answer->reason : why;
     bool is_unknown = kind == MG_KIND_DO && !answer->is_timed_out;
-    mg_verdict_make(is_unknown ? MG_OUTCOME_UNKNOWN : MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE,
-                    MG_CALL_FAILING, answer->is_timed_out ? "timeout" : "broken_answer", reason, verdict);
+    mg_verdict_make(
+        is_unknown ? MG_OUTCOME_UNKNOWN : MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING,
+        answer->is_timed_out ? MG_ERROR_REASON_TIMEOUT : MG_ERROR_REASON_BROKEN_ANSWER, reason, verdict);
     verdict->may_still_act = true;
 }
 
@@ -87,11 +88,12 @@ static void classify_refusal(const struct mg_service *service, const struct mg_h
                              struct mg_verdict_of_try *verdict)
 {
     const struct mg_json_limits limits = mg_answer_limits(service);
+    verdict->reason = MG_ERROR_REASON_ANSWERED;
     mg_refusal_code(service, answer->status, answer->body, &limits, verdict->code);
-    const char *slash = strchr(verdict->code, '/');
+    const struct mg_slice own = mg_error_facts_read(mg_slice_of(verdict->code)).own;
     bool is_stranger = answer->status == 401 || answer->status == 403;
     snprintf(verdict->text, sizeof(verdict->text), "%s answered %d%s%s%s", service->name, answer->status,
-             slash != NULL ? ", code " : "", slash != NULL ? slash + 1 : "",
+             own.data != NULL ? ", code " : "", own.data != NULL ? own.data : "",
              is_stranger ? "; for credentials see auth, headers and tls in the service file" : "");
 }
 
@@ -138,7 +140,8 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
     if (is_foreign || is_refusing_page) { /* some proxies refuse an answer after the service has acted */
         executed = MG_EXECUTED_MAYBE;
     }
-    mg_verdict_make(outcome, executed, health_of_status(answer->status), "", "", verdict);
+    mg_verdict_make(outcome, executed, health_of_status(answer->status), MG_ERROR_REASON_NONE, "", verdict);
+    verdict->http_status = answer->status;
     verdict->retry_after_ms = answer->retry_after_ms;
     bool is_given_up =
         executed == MG_EXECUTED_MAYBE && may_be_given_up(service, kind, answer, outcome, is_page);
@@ -173,7 +176,7 @@ void mg_classify_answer(const struct mg_service *service, enum mg_kind kind, boo
     }
     bool is_hasty = answer->is_timed_out && budget_ms < MG_CONNECT_TIMEOUT_MS;
     mg_verdict_make(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, is_hasty ? MG_CALL_FAILING : MG_CALL_UNREACHABLE,
-                    MG_ERROR_CODE_BREAKER_OPEN,
+                    MG_ERROR_REASON_BREAKER_OPEN,
                     answer->reason[0] != '\0' ? answer->reason : "nothing could be sent", ret_verdict);
 }
 

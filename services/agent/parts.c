@@ -14,8 +14,7 @@
 /* A whole answer of the service with a body that explains it. "Absent" is an answer and no failure. */
 static bool is_refusal(const struct mg_verdict_of_try *verdict)
 {
-    return strncmp(verdict->code, MG_ERROR_CODE_HTTP, strlen(MG_ERROR_CODE_HTTP)) == 0 &&
-           verdict->outcome != MG_OUTCOME_ABSENT;
+    return verdict->reason == MG_ERROR_REASON_ANSWERED && verdict->outcome != MG_OUTCOME_ABSENT;
 }
 
 /* The service's own words as JSON strings, in `words`; without memory the reply goes out without them. */
@@ -73,7 +72,8 @@ static void text_result_take(const struct mg_service *service, struct mg_slice b
 static void note_unreadable(const struct mg_service *service, const struct mg_reading *reading,
                             struct mg_verdict_of_try *verdict, bool is_truncated)
 {
-    (void)snprintf(verdict->code, sizeof(verdict->code), "%s", MG_ERROR_CODE_UNREADABLE);
+    verdict->reason = MG_ERROR_REASON_RESULT_UNREADABLE;
+    (void)snprintf(verdict->code, sizeof(verdict->code), "%s", mg_error_reason_name(verdict->reason));
     if (is_truncated) {
         (void)snprintf(verdict->text, sizeof(verdict->text),
                        "the result of %s is above %zu bytes (result.max_bytes), and was left out",

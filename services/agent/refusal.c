@@ -47,7 +47,7 @@ void mg_refusal_code(const struct mg_service *service, int status, struct mg_sli
                      const struct mg_json_limits *limits, char ret_code[MG_ERROR_CODE_MAX + 1])
 {
     struct mg_buf text;
-    snprintf(ret_code, MG_ERROR_CODE_MAX + 1, MG_ERROR_CODE_HTTP "%d", status);
+    mg_error_code_of_status(status, ret_code);
     if (is_searchable(body, limits)) {
         mg_buf_init(&text, body.len);
         code_find(service, body, &text, ret_code);

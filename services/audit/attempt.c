@@ -116,7 +116,7 @@ static bool token_await(struct attempt *attempt)
     while (caller->token != NULL && !mg_token_is_ready(caller->token)) {
         bool is_late = mg_tries_budget_ms(attempt->outgoing.service, left_ms(attempt)) <= 0;
         if (is_late || caller->has_no_token) {
-            mg_verdict_not_made(MG_ERROR_CODE_TOKEN_UNAVAILABLE,
+            mg_verdict_not_made(MG_ERROR_REASON_TOKEN_UNAVAILABLE,
                                 caller->has_no_token ? mg_token_fault(caller->token)
                                                      : "no access token came in time",
                                 &attempt->verdict);
@@ -153,7 +153,8 @@ static bool try_make(struct attempt *attempt)
         class = mg_http_client_call(caller->http, &call, on_answer, attempt, &running, &err);
     }
     if (class != MG_OK) {
-        mg_verdict_not_made("unsendable", err.text, &attempt->verdict);
+        mg_verdict_not_made(MG_ERROR_REASON_NONE, err.text, &attempt->verdict);
+        mg_verdict_code_set(&attempt->verdict, "unsendable");
         attempt->verdict.outcome = MG_OUTCOME_PERMANENT;
         attempt->is_out_of_memory = class == MG_TRANSIENT;
         return false;
@@ -231,7 +232,9 @@ enum mg_class mg_caller_call(struct mg_caller *caller, const struct mg_request *
                      .traceparent = "",
                      .arena = audit->arena},
     };
-    mg_verdict_not_made("no_time", "no time is left for a call; give a longer --timeout", &attempt.verdict);
+    mg_verdict_not_made(MG_ERROR_REASON_NONE, "no time is left for a call; give a longer --timeout",
+                        &attempt.verdict);
+    mg_verdict_code_set(&attempt.verdict, "no_time");
     caller->has_no_token = false;
     tries_make(&attempt);
     seen->is_made = true;

@@ -280,9 +280,10 @@ static void reason_print(FILE *out, const struct mg_table *steps, int row, bool 
     const char *why = mg_table_cell(steps, row, MG_STEPS_WHY);
     const char *error = mg_table_cell(steps, row, "error_text");
     const char *message = mg_table_cell(steps, row, "error_message");
-    const char *code = mg_table_cell(steps, row, "error_code");
+    const enum mg_error_reason reason =
+        mg_error_facts_read(mg_slice_of(mg_table_cell(steps, row, "error_code"))).reason;
     const char *unreadable = mg_table_cell(steps, row, "unreadable");
-    const char *label = strcmp(code, MG_ERROR_CODE_NOT_DONE_YET) == 0 ? "last answer: " : "last failure: ";
+    const char *label = reason == MG_ERROR_REASON_NOT_DONE_YET ? "last answer: " : "last failure: ";
     if (why[0] != '\0') {
         mg_print(out, "%s%s%s", is_first ? "" : ", ", mg_steps_is_refused(steps, row) ? "refused: " : "",
                  why);
@@ -292,7 +293,7 @@ static void reason_print(FILE *out, const struct mg_table *steps, int row, bool 
         mg_print(out, "%sits result cannot be read: %s", is_first ? "" : ", ", unreadable);
         is_first = false;
     }
-    if (error[0] != '\0' && strcmp(error, why) != 0 && strcmp(code, MG_ERROR_CODE_UNREADABLE) != 0) {
+    if (error[0] != '\0' && strcmp(error, why) != 0 && reason != MG_ERROR_REASON_RESULT_UNREADABLE) {
         mg_print(out, "%s%s%s%s%s", is_first ? "" : ", ", label, error, message[0] != '\0' ? ": " : "",
                  message);
     }

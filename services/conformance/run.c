@@ -68,10 +68,10 @@ bool mg_run_is_good(const struct mg_reply *reply)
     return reply->outcome == MG_OUTCOME_DONE || reply->outcome == MG_OUTCOME_ACCEPTED;
 }
 
-bool mg_run_is_uncalled(const struct mg_reply *reply, const char *code)
+bool mg_run_is_uncalled(const struct mg_reply *reply, enum mg_error_reason reason)
 {
     return reply->outcome == MG_OUTCOME_TRANSIENT && reply->executed == MG_EXECUTED_NO &&
-           strcmp(reply->error_code, code) == 0;
+           reply->error_reason == reason;
 }
 
 /* ---- the agent ---- */

@@ -29,7 +29,7 @@ void mg_run_judge(struct mg_run *run, enum mg_rule rule, enum mg_keeping keeping
 #define MG_RUN_ANSWER_SIZE 256
 const char *mg_run_answer(const struct mg_reply *reply, char ret[MG_RUN_ANSWER_SIZE]);
 bool mg_run_is_good(const struct mg_reply *reply); /* done or accepted */
-bool mg_run_is_uncalled(const struct mg_reply *reply, const char *code);
+bool mg_run_is_uncalled(const struct mg_reply *reply, enum mg_error_reason reason);
 
 /* False: the agent has ended meanwhile, so the rule is judged as not shown. */
 bool mg_run_is_served(struct mg_run *run, enum mg_rule rule);

@@ -96,7 +96,7 @@ void mg_run_pause(struct mg_run *run)
     if (!mg_run_ask(run, sent)) {
         mg_run_judge(run, MG_RULE_PAUSE, MG_KEEPING_BROKEN,
                      "a request during a pause got no reply; its attempt is used up");
-    } else if (!mg_run_is_uncalled(&sent->first, MG_ERROR_CODE_SERVICE_PAUSED)) {
+    } else if (!mg_run_is_uncalled(&sent->first, MG_ERROR_REASON_SERVICE_PAUSED)) {
         mg_run_judge(run, MG_RULE_PAUSE, MG_KEEPING_BROKEN,
                      "a request during a pause was answered %s; due is transient, "
                      "executed no, service_paused",
@@ -116,7 +116,7 @@ void mg_run_resume(struct mg_run *run)
     if (!mg_run_ask(run, sent)) {
         mg_run_judge(run, MG_RULE_RESUME, MG_KEEPING_BROKEN, "a request after the pause got no reply");
     } else {
-        bool is_called = !mg_run_is_uncalled(&sent->first, MG_ERROR_CODE_SERVICE_PAUSED);
+        bool is_called = !mg_run_is_uncalled(&sent->first, MG_ERROR_REASON_SERVICE_PAUSED);
         mg_run_judge(run, MG_RULE_RESUME, is_called ? MG_KEEPING_KEPT : MG_KEEPING_BROKEN,
                      "a request after the pause was answered %s", mg_run_answer(&sent->first, answer));
     }
@@ -155,7 +155,7 @@ void mg_run_limit(struct mg_run *run)
     for (int i = 0; i < LIMIT_CALLS; i++) {
         has_all =
             has_all && sent[i] != NULL && mg_peer_wait(peer, mg_run_has_reply, sent[i], run->timeout_ms);
-        has_all = has_all && !mg_run_is_uncalled(&sent[i]->first, MG_ERROR_CODE_SERVICE_PAUSED);
+        has_all = has_all && !mg_run_is_uncalled(&sent[i]->first, MG_ERROR_REASON_SERVICE_PAUSED);
         ended_ms = has_all && sent[i]->replied_boot_ms > ended_ms ? sent[i]->replied_boot_ms : ended_ms;
     }
     most_ms = (int64_t)((LIMIT_CALLS - peer->agent_count) * 1000 / LIMIT_RATE * LIMIT_SHARE);
@@ -190,7 +190,7 @@ void mg_run_clock(struct mg_run *run)
     for (int i = 0; i < CLOCK_TRIES && !is_called; i++) {
         sent = mg_run_make(run, MG_KIND_DO, MG_RUN_ORDER_CLOCK);
         is_answered = mg_run_ask(run, sent);
-        is_called = is_answered && !mg_run_is_uncalled(&sent->first, MG_ERROR_CODE_BREAKER_OPEN);
+        is_called = is_answered && !mg_run_is_uncalled(&sent->first, MG_ERROR_REASON_BREAKER_OPEN);
     }
     if (!is_answered) {
         mg_run_judge(

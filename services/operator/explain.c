@@ -118,8 +118,9 @@ static void step_write(struct mg_buf *out, const struct mg_explain_facts *facts,
     } else {
         mg_buf_printf(out, "for service %s is %s: %s", service, state, reason_text(reason));
     }
-    const char *code = mg_table_cell(steps, row, "error_code");
-    if (is_word(code, MG_ERROR_CODE_NOT_DONE_YET) || is_word(code, MG_ERROR_CODE_UNCLEAR)) {
+    const struct mg_slice code = mg_slice_of(mg_table_cell(steps, row, "error_code"));
+    if (mg_error_is(code, MG_ERROR_REASON_NOT_DONE_YET) ||
+        mg_error_is(code, MG_ERROR_REASON_ANSWER_UNCLEAR)) {
         mg_buf_printf(out, "; %s", mg_table_cell(steps, row, "error_text"));
     }
     breaker_write(out, facts->services, service);

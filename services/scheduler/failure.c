@@ -6,7 +6,6 @@
  * The JSON is that of `cause` in proto/status.schema.json:
  *   {"step":"charge","code":"card_declined","text":"the card was declined","status":422}
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,35 +44,6 @@ void mg_step_error_set(struct mg_step_record *record, struct mg_slice code, stru
 
 /* ---- the cause in a status ---- */
 
-/* "http_422/SOLD_OUT" in its two parts. 0: the code names no answer of a service, and is all of `ret_code`.
- */
-static int http_status(struct mg_slice error_code, struct mg_slice *ret_code)
-{
-    static const char REFUSED[] = MG_ERROR_CODE_REFUSED "/";
-    const size_t prefix = strlen(MG_ERROR_CODE_HTTP), len = prefix + 3, refused = sizeof(REFUSED) - 1;
-    *ret_code = error_code;
-    if (error_code.len > refused && memcmp(error_code.data, REFUSED, refused) == 0) {
-        *ret_code = (struct mg_slice){error_code.data + refused, error_code.len - refused};
-        return 0;
-    }
-    if (error_code.len < len || memcmp(error_code.data, MG_ERROR_CODE_HTTP, prefix) != 0) {
-        return 0;
-    }
-    int status = 0;
-    for (size_t i = prefix; i < len; i++) {
-        if (!isdigit((unsigned char)error_code.data[i])) {
-            return 0;
-        }
-        status = status * 10 + (error_code.data[i] - '0');
-    }
-    if (error_code.len > len + 1 && error_code.data[len] == '/') {
-        *ret_code = (struct mg_slice){error_code.data + len + 1, error_code.len - len - 1};
-    } else if (error_code.len > len) {
-        return 0;
-    }
-    return status;
-}
-
 /* The service's own words; else ours, if the failure has no part of the service in it. Any other text of ours
  * is about hosts and connections: it is for operators only. */
 static struct mg_slice text_for_client(const struct mg_step_record *record)
@@ -99,7 +69,7 @@ static void text_put(struct mg_json_writer *json, const char *name, struct mg_sl
  * no failure itself. */
 static struct mg_slice code_of(const struct mg_step_record *record)
 {
-    return mg_slice_is(record->error_code, MG_ERROR_CODE_NOT_DONE_YET) ? NO_TEXT : record->error_code;
+    return mg_error_is(record->error_code, MG_ERROR_REASON_NOT_DONE_YET) ? NO_TEXT : record->error_code;
 }
 
 static bool is_of_step(enum mg_reason reason)
@@ -123,13 +93,12 @@ static void cause_write(const struct mg_fold *fold, enum mg_reason reason, int s
     mg_buf_clear(ret);
     mg_json_object_begin(&json);
     if (more != NULL && code_of(more).data != NULL) {
-        struct mg_slice code;
-        int status = http_status(more->error_code, &code);
+        const struct mg_error_facts facts = mg_error_facts_read(more->error_code);
         mg_json_member_word(&json, "step", record->step_names[step]);
-        text_put(&json, "code", code);
+        text_put(&json, "code", facts.own.data != NULL ? facts.own : more->error_code);
         text_put(&json, "text", text_for_client(more));
-        if (status > 0) {
-            mg_json_member_int(&json, "status", status);
+        if (facts.http_status > 0) {
+            mg_json_member_int(&json, "status", facts.http_status);
         }
     } else {
         enum mg_reason its = more != NULL ? record->order.steps[step].reason : MG_REASON_NONE;

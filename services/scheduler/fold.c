@@ -206,10 +206,10 @@ void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct m
 
 static bool is_of_definition(struct mg_slice error_code)
 {
-    return mg_slice_is(error_code, mg_reason_name(MG_REASON_UNRENDERABLE)) ||
-           mg_slice_is(error_code, mg_reason_name(MG_REASON_REQUIREMENT)) ||
-           mg_slice_is(error_code, mg_reason_name(MG_REASON_EXPRESSION)) ||
-           mg_slice_is(error_code, mg_reason_name(MG_REASON_SKIP_REFUSED));
+    enum mg_reason reason = MG_REASON_NONE;
+    (void)mg_reason_parse(error_code.data, error_code.len, &reason);
+    return reason == MG_REASON_UNRENDERABLE || reason == MG_REASON_REQUIREMENT ||
+           reason == MG_REASON_EXPRESSION || reason == MG_REASON_SKIP_REFUSED;
 }
 
 /* The reason why a request could not be built concerns the submission. Words of a service stand in the cause.

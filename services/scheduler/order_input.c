@@ -20,7 +20,8 @@ static void note_fault(struct mg_order_input *input, int step, struct mg_slice w
 
 bool mg_order_input_is_unreadable(const struct mg_step_record *record)
 {
-    bool is_of_earlier = mg_slice_is(record->error_code, MG_ERROR_CODE_UNREADABLE); /* before schema 34 */
+    bool is_of_earlier =
+        mg_error_is(record->error_code, MG_ERROR_REASON_RESULT_UNREADABLE); /* before schema 34 */
     return record->result.data == NULL && (record->unreadable.data != NULL || is_of_earlier);
 }
 

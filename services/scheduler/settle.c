@@ -52,20 +52,15 @@ static bool is_work_refused(const struct mg_reply *reply)
     return reply->kind == MG_KIND_VERIFY && reply->is_refused_by_body;
 }
 
-static bool is_not_done_yet(const struct mg_reply *reply)
-{
-    return strcmp(reply->error_code, MG_ERROR_CODE_NOT_DONE_YET) == 0;
-}
-
 /* The last answer was that the work is not done yet. That is no failure. */
 static bool is_open(const struct mg_step_record *record)
 {
-    return mg_slice_is(record->error_code, MG_ERROR_CODE_NOT_DONE_YET);
+    return mg_error_is(record->error_code, MG_ERROR_REASON_NOT_DONE_YET);
 }
 
 static bool is_unreadable(const struct mg_step_record *record)
 {
-    return mg_slice_is(record->error_code, MG_ERROR_CODE_UNREADABLE);
+    return mg_error_is(record->error_code, MG_ERROR_REASON_RESULT_UNREADABLE);
 }
 
 /* The failure of a step is the error of its do or undo. A verify only asks about that: its own error
@@ -198,8 +193,9 @@ static void record_update(struct mg_batch *batch, const struct mg_reply *reply, 
         record->unreadable = fault[0] != '\0' ? mg_slice_of(fault) : (struct mg_slice){NULL, 0};
     }
     if (fault[0] != '\0') {
-        mg_step_error_set(record, mg_slice_of(MG_ERROR_CODE_UNREADABLE), mg_slice_of(fault));
-    } else if (reply->outcome == MG_OUTCOME_ACCEPTED && is_not_done_yet(reply)) {
+        mg_step_error_set(record, mg_slice_of(mg_error_reason_name(MG_ERROR_REASON_RESULT_UNREADABLE)),
+                          mg_slice_of(fault));
+    } else if (reply->outcome == MG_OUTCOME_ACCEPTED && reply->error_reason == MG_ERROR_REASON_NOT_DONE_YET) {
         mg_step_error_set(record, mg_slice_of(reply->error_code), mg_slice_of(reply->error_text));
     } else if ((reply->outcome == MG_OUTCOME_ACCEPTED && reply->kind == MG_KIND_DO) ||
                (reply->outcome == MG_OUTCOME_DONE &&
@@ -219,22 +215,10 @@ static void record_update(struct mg_batch *batch, const struct mg_reply *reply, 
  */
 static bool is_refusal_of_service(const struct mg_reply *reply)
 {
-    static const char *const FOREIGN[] = {"401", "403", "404", "407", "410"};
-    static const char HTTP[] = "http_";
-    size_t len = strlen(HTTP);
-    if (reply->is_refused_by_body) {
-        return true;
-    }
-    if (strncmp(reply->error_code, HTTP, len) != 0) {
-        return false;
-    }
-    const char *status = reply->error_code + len;
-    for (size_t i = 0; i < sizeof(FOREIGN) / sizeof(FOREIGN[0]); i++) {
-        if (strncmp(status, FOREIGN[i], strlen(FOREIGN[i])) == 0) {
-            return false;
-        }
-    }
-    return true;
+    bool is_foreign = reply->http_status == 401 || reply->http_status == 403 || reply->http_status == 404 ||
+                      reply->http_status == 407 || reply->http_status == 410;
+    bool is_answer = reply->error_reason == MG_ERROR_REASON_ANSWERED && reply->http_status > 0;
+    return reply->is_refused_by_body || (is_answer && !is_foreign);
 }
 
 /* Law 10, sticky maybe: a do that is repeated to learn its result proves that nothing stands only by a
@@ -276,9 +260,9 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
         return;
     }
     const struct mg_step *state = &fold->record->order.steps[step];
-    bool is_paused = strcmp(reply->error_code, MG_ERROR_CODE_SERVICE_PAUSED) == 0;
-    bool is_open = strcmp(reply->error_code, MG_ERROR_CODE_BREAKER_OPEN) == 0 ||
-                   strcmp(reply->error_code, MG_ERROR_CODE_TOKEN_UNAVAILABLE) == 0;
+    bool is_paused = reply->error_reason == MG_ERROR_REASON_SERVICE_PAUSED;
+    bool is_open = reply->error_reason == MG_ERROR_REASON_BREAKER_OPEN ||
+                   reply->error_reason == MG_ERROR_REASON_TOKEN_UNAVAILABLE;
     struct mg_cause cause = {.kind = MG_CAUSE_REPLY,
                              .step = step,
                              .attempt = reply->attempt,

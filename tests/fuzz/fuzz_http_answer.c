@@ -79,6 +79,8 @@ static void reply_can_be_read(const struct call *call, const struct mg_verdict_o
                                    .executed = verdict->executed,
                                    .result = result,
                                    .is_truncated = is_truncated,
+                                   .http_status = verdict->http_status,
+                                   .error_reason = verdict->reason,
                                    .retry_after_ms = verdict->retry_after_ms};
     struct mg_buf body;
     struct mg_err err;
@@ -88,6 +90,7 @@ static void reply_can_be_read(const struct call *call, const struct mg_verdict_o
     mg_reply_write(&reply, &body);
     FUZZ_REQUIRE(mg_reply_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DATA, &read, &err) == MG_OK);
     FUZZ_REQUIRE(read.outcome == reply.outcome && read.executed == reply.executed);
+    FUZZ_REQUIRE(read.http_status == reply.http_status && read.error_reason == reply.error_reason);
     mg_buf_finish(&body);
 }
 

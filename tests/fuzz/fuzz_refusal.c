@@ -210,6 +210,7 @@ static void reply_carries(const struct mg_service *service, enum mg_kind kind, i
     FUZZ_REQUIRE(!words.failed && !text.failed);
     FUZZ_REQUIRE(mg_reply_parse(mg_buf_slice(&text), &MG_JSON_LIMITS_DATA, &read, &err) == MG_OK);
     FUZZ_REQUIRE(strcmp(read.error_code, verdict.code) == 0 && strcmp(read.error_text, verdict.text) == 0);
+    FUZZ_REQUIRE(read.http_status == verdict.http_status && read.error_reason == verdict.reason);
     if (verdict.outcome != MG_OUTCOME_ABSENT) { /* an answer, and no refusal */
         text_arrives(read.error_message, mg_slice_of(message));
         text_arrives(read.error_body, kept);

@@ -12,6 +12,7 @@ static void is_same_reply(const struct mg_reply *a, const struct mg_reply *b)
     FUZZ_REQUIRE(a->may_still_act == b->may_still_act);
     FUZZ_REQUIRE(mg_slice_equal(a->result, b->result) && a->is_truncated == b->is_truncated);
     FUZZ_REQUIRE(strcmp(a->error_code, b->error_code) == 0 && strcmp(a->error_text, b->error_text) == 0);
+    FUZZ_REQUIRE(a->http_status == b->http_status && a->error_reason == b->error_reason);
     FUZZ_REQUIRE(mg_slice_equal(a->error_message, b->error_message) &&
                  mg_slice_equal(a->error_body, b->error_body));
     FUZZ_REQUIRE(a->retry_after_ms == b->retry_after_ms);
@@ -32,6 +33,8 @@ static void try_reply(struct mg_slice body)
     FUZZ_REQUIRE(mg_name_is_valid(reply.step, strlen(reply.step)));
     FUZZ_REQUIRE(reply.attempt > 0 && reply.kind < MG_KIND_COUNT);
     FUZZ_REQUIRE(reply.outcome < MG_OUTCOME_COUNT && reply.executed < MG_EXECUTED_COUNT);
+    FUZZ_REQUIRE(reply.error_reason < MG_ERROR_REASON_COUNT && reply.http_status <= MG_HTTP_STATUS_MAX);
+    FUZZ_REQUIRE((reply.error_reason == MG_ERROR_REASON_NONE) == (reply.error_code[0] == '\0'));
     FUZZ_REQUIRE(reply.result.data == NULL || fuzz_is_within(reply.result, body));
     FUZZ_REQUIRE(reply.error_message.data == NULL || fuzz_is_within(reply.error_message, body));
     FUZZ_REQUIRE(reply.error_body.data == NULL || fuzz_is_within(reply.error_body, body));

@@ -364,7 +364,7 @@ static void waiting_check(const struct mg_order_record *before, const struct mg_
     bool is_its_error = mg_slice_equal(event->reason, more->error_text); /* and no earlier one */
     bool is_waiting = event->cause_kind == MG_CAUSE_UNPUBLISHABLE || event->cause_kind == MG_CAUSE_DUE ||
                       (event->cause_kind == MG_CAUSE_REPLY && is_its_error &&
-                       mg_slice_is(more->error_code, MG_ERROR_CODE_BREAKER_OPEN));
+                       mg_slice_is(more->error_code, "breaker_open"));
     const struct mg_step_plan *plan = &workflow->plan.steps[step];
     bool is_for_person = plan->is_at_most_once || plan->on_unknown == MG_ON_UNKNOWN_OPERATOR;
     if (is_waiting && !is_for_person && record->order.failure_count > before->order.failure_count) {

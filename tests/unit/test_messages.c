@@ -141,6 +141,8 @@ START_TEST(a_reply_comes_back)
                                              .step = "charge",
                                              .attempt = 3,
                                              .kind = MG_KIND_VERIFY,
+                                             .http_status = 503,
+                                             .error_reason = MG_ERROR_REASON_ANSWERED,
                                              .error_code = "http_503",
                                              .error_text = "it \"said\"\nno",
                                              .error_message = mg_slice_of("\"no \\u00e9\""),
@@ -162,6 +164,8 @@ START_TEST(a_reply_comes_back)
         ck_assert_int_eq(back.may_still_act, reply.may_still_act);
         ck_assert(mg_slice_is(back.result, "{\"price\" : 14.00}"));
         ck_assert(!back.is_truncated);
+        ck_assert_int_eq(back.http_status, 503);
+        ck_assert_int_eq(back.error_reason, MG_ERROR_REASON_ANSWERED);
         ck_assert_str_eq(back.error_code, reply.error_code);
         ck_assert_str_eq(back.error_text, reply.error_text);
         ck_assert(mg_slice_equal(back.error_message, reply.error_message));

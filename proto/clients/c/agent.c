@@ -85,7 +85,8 @@ static void handlers_close(struct mg_served *served)
 static void not_handled(struct mg_job *job, enum mg_outcome outcome, const char *code, const char *why)
 {
     struct mg_verdict_of_try verdict;
-    mg_verdict_make(outcome, MG_EXECUTED_NO, MG_CALL_VOID, code, why, &verdict);
+    mg_verdict_make(outcome, MG_EXECUTED_NO, MG_CALL_VOID, MG_ERROR_REASON_NONE, why, &verdict);
+    mg_verdict_code_set(&verdict, code);
     mg_job_tried(job, &verdict, NULL);
 }
 
@@ -111,7 +112,8 @@ static void handler_begin(struct mg_job *job)
             mg_library_work_free(own->work);
             own->work = NULL;
         }
-        not_handled(job, MG_OUTCOME_TRANSIENT, MG_ERROR_CODE_BREAKER_OPEN, "no memory or no thread");
+        not_handled(job, MG_OUTCOME_TRANSIENT, mg_error_reason_name(MG_ERROR_REASON_BREAKER_OPEN),
+                    "no memory or no thread");
     }
 }
 

@@ -127,7 +127,8 @@ static void answer(struct mg_library_work *work, enum mg_outcome outcome, enum m
     }
     (void)mg_error_code_append(mg_slice_of(code), plain_code);
     mg_text_copy_plain(mg_slice_of(text != NULL ? text : ""), plain_text, sizeof(plain_text));
-    mg_verdict_make(outcome, executed, health, plain_code, plain_text, &work->verdict);
+    mg_verdict_make(outcome, executed, health, MG_ERROR_REASON_NONE, plain_text, &work->verdict);
+    mg_verdict_code_set(&work->verdict, plain_code);
     work->is_answered = true;
 }
 
@@ -186,8 +187,8 @@ void mg_work_transient(struct mg_work *work, const char *code, const char *text,
 {
     struct mg_library_work *own = work_of(work);
     enum mg_executed proof = executed_of(executed, MG_EXECUTED_MAYBE);
-    bool is_unreached =
-        code != NULL && strcmp(code, MG_ERROR_CODE_BREAKER_OPEN) == 0 && proof == MG_EXECUTED_NO;
+    bool is_unreached = code != NULL && mg_error_is(mg_slice_of(code), MG_ERROR_REASON_BREAKER_OPEN) &&
+                        proof == MG_EXECUTED_NO;
     bool is_first = !own->is_answered;
     answer(own, MG_OUTCOME_TRANSIENT, proof, is_unreached ? MG_CALL_UNREACHABLE : MG_CALL_FAILING,
            code != NULL ? code : "transient", text);
@@ -205,7 +206,8 @@ void mg_work_permanent(struct mg_work *work, const char *code, const char *text,
 
 void mg_work_unknown(struct mg_work *work, const char *text)
 {
-    answer(work_of(work), MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "answer_unclear", text);
+    answer(work_of(work), MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, MG_CALL_FAILING,
+           mg_error_reason_name(MG_ERROR_REASON_ANSWER_UNCLEAR), text);
 }
 
 void mg_library_work_do(struct mg_library_work *work)

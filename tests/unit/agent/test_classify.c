@@ -57,12 +57,17 @@ static void expect(enum mg_outcome outcome, enum mg_executed executed, enum mg_c
     ck_assert_str_eq(mg_executed_name(verdict.executed), mg_executed_name(executed));
     ck_assert_int_eq(verdict.health, health);
     ck_assert_str_eq(verdict.code, code);
+    /* The numbers are those of the text. */
+    ck_assert_int_eq(verdict.reason, mg_error_facts_read(mg_slice_of(code)).reason);
+    ck_assert(verdict.reason != MG_ERROR_REASON_ANSWERED ||
+              verdict.http_status == mg_error_facts_read(mg_slice_of(code)).http_status);
 }
 
 START_TEST(statuses_mean_what_the_contract_says)
 {
     answered(MG_KIND_DO, 200);
     expect(MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_CALL_HEALTHY, "");
+    ck_assert_int_eq(verdict.http_status, 200);
     answered(MG_KIND_DO, 202);
     expect(MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, MG_CALL_HEALTHY, "");
     answered(MG_KIND_DO, 422);
@@ -136,7 +141,7 @@ START_TEST(only_the_services_own_answer_ends_a_call)
     ck_assert(!verdict.may_still_act);
     mg_verdict_redelivered(&verdict);
     ck_assert(verdict.may_still_act);
-    mg_verdict_not_made(MG_ERROR_CODE_BREAKER_OPEN, "no", &verdict);
+    mg_verdict_not_made(MG_ERROR_REASON_BREAKER_OPEN, "no", &verdict);
     ck_assert(!verdict.may_still_act);
 }
 END_TEST
@@ -244,7 +249,7 @@ END_TEST
 START_TEST(nothing_sent_is_proof_that_nothing_happened_and_costs_nothing)
 {
     broke(MG_KIND_DO, MG_SENT_NO, false, 9000);
-    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_UNREACHABLE, MG_ERROR_CODE_BREAKER_OPEN);
+    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_UNREACHABLE, "breaker_open");
     ck_assert_str_eq(verdict.text, "it broke");
 }
 END_TEST
@@ -252,9 +257,9 @@ END_TEST
 START_TEST(a_connection_that_had_no_time_says_little_about_the_service)
 {
     broke(MG_KIND_DO, MG_SENT_NO, true, 50);
-    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_FAILING, MG_ERROR_CODE_BREAKER_OPEN);
+    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_FAILING, "breaker_open");
     broke(MG_KIND_DO, MG_SENT_NO, true, MG_CONNECT_TIMEOUT_MS);
-    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_UNREACHABLE, MG_ERROR_CODE_BREAKER_OPEN);
+    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_UNREACHABLE, "breaker_open");
 }
 END_TEST
 

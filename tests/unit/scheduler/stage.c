@@ -147,20 +147,26 @@ void stage_submit(const char *order_id, bool is_again)
 
 void stage_reply(const struct stage_reply *reply)
 {
-    char body[2048], error[1024] = "";
+    char body[2048], error[1024] = "", reason[64] = "", status[32] = "";
+    if (reply->reason != NULL) {
+        snprintf(reason, sizeof(reason), "\"reason\":\"%s\",", reply->reason);
+    }
+    if (reply->http_status != 0) {
+        snprintf(status, sizeof(status), ",\"http_status\":%d", reply->http_status);
+    }
     if (reply->error_code != NULL) {
         snprintf(error, sizeof(error),
-                 ",\"error\":{\"code\":\"%s\",\"text\":\"\",\"message\":\"%s\",\"body\":%s}",
-                 reply->error_code, reply->message != NULL ? reply->message : "",
+                 ",\"error\":{\"code\":\"%s\",%s\"text\":\"\",\"message\":\"%s\",\"body\":%s}",
+                 reply->error_code, reason, reply->message != NULL ? reply->message : "",
                  reply->body != NULL ? reply->body : "\"\"");
     }
     snprintf(body, sizeof(body),
              "{\"v\":1,\"order_id\":\"%s\",\"step\":\"%s\",\"attempt\":%u,\"kind\":\"%s\",\"outcome\":\"%s\","
-             "\"executed\":\"%s\",\"result\":%s%s%s%s}",
+             "\"executed\":\"%s\",\"result\":%s%s%s%s%s}",
              reply->order_id, reply->step, reply->attempt, reply->kind != NULL ? reply->kind : "do",
              reply->outcome != NULL ? reply->outcome : "done",
              reply->executed != NULL ? reply->executed : "yes",
-             reply->result != NULL ? reply->result : "{\"ref\":7.50}", error,
+             reply->result != NULL ? reply->result : "{\"ref\":7.50}", error, status,
              reply->is_over ? ",\"may_still_act\":false" : "", reply->is_probe ? ",\"probe\":true" : "");
     struct fake_delivery delivery = {.consumer = MG_LANE_REPLIES,
                                      .type = "reply",

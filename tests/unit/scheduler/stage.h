@@ -53,6 +53,8 @@ struct stage_reply {
     uint32_t delivery_count;
     const char *exchange;   /* that it came through */
     const char *error_code; /* NULL: no error */
+    const char *reason;     /* error.reason, NULL: none; it is given with a code */
+    int http_status;        /* 0: none */
     const char *message;    /* the service's own, NULL: none; it is given with a code */
     const char *body;       /* kept of its answer, as a JSON string; likewise */
     const char *result;     /* JSON; NULL: {"ref":7.50} */

@@ -259,9 +259,24 @@ START_TEST(only_a_refusal_of_the_service_itself_proves_absence)
     static const struct {
         const char *code;
         bool is_proof;
-    } refusals[] = {{"unsendable", false}, {"http_401", false},        {"http_403/forbidden", false},
-                    {"http_404", false},   {"http_410", false},        {"http_407", false},
-                    {"http_422", true},    {"http_402/declined", true}};
+        const char *reason;
+        int http_status;
+    } refusals[] = {{.code = "unsendable"},
+                    {.code = "http_401"},
+                    {.code = "http_403/forbidden"},
+                    {.code = "http_404"},
+                    {.code = "http_410"},
+                    {.code = "http_407"},
+                    {.code = "http_422", .is_proof = true},
+                    {.code = "http_402/declined", .is_proof = true},
+                    {.code = "http_4220"},
+                    {.code = "declined", .http_status = 402, .reason = "answered", .is_proof = true},
+                    {.code = "declined", .http_status = 403, .reason = "answered"},
+                    {.code = "declined", .http_status = 402},
+                    {.code = "declined", .reason = "answered"},
+                    {.code = "declined", .http_status = 402, .reason = "refused"},
+                    {.code = "http_422", .http_status = 404, .reason = "answered"},
+                    {.code = "http_422", .reason = "timeout"}};
     lose_the_answer(LEARNING("repeat", "ref"));
     fake_store.ahead_ms += 20000; /* the first attempt is quiet */
     stage_reply(&(struct stage_reply){.order_id = "o1",
@@ -271,6 +286,8 @@ START_TEST(only_a_refusal_of_the_service_itself_proves_absence)
                                       .outcome = "permanent",
                                       .executed = "no",
                                       .error_code = refusals[_i].code,
+                                      .reason = refusals[_i].reason,
+                                      .http_status = refusals[_i].http_status,
                                       .is_over = true});
     stage_settle();
     ck_assert_int_eq(stage_step("o1", 0), refusals[_i].is_proof ? MG_STEP_UNDONE : MG_STEP_UNDO_WAITING);
@@ -533,7 +550,7 @@ int main(void)
     TCase *tests = tcase_create("results that an undo needs");
     tcase_add_test(tests, a_failed_undo_leaves_the_reason_of_an_unreadable_result);
     tcase_add_checked_fixture(tests, stage_start, stage_finish);
-    tcase_add_loop_test(tests, only_a_refusal_of_the_service_itself_proves_absence, 0, 8);
+    tcase_add_loop_test(tests, only_a_refusal_of_the_service_itself_proves_absence, 0, 16);
     tcase_add_loop_test(tests, an_empty_value_is_no_result, 0, 2);
     tcase_add_test(tests, a_known_result_goes_into_the_undo_as_it_came);
     tcase_add_test(tests, a_lost_result_is_learned_under_the_same_key_and_then_undone);
