@@ -5,6 +5,8 @@
 #ifndef MG_CORE_DECIDER_H
 #define MG_CORE_DECIDER_H
 
+#include <assert.h>
+
 #include "core/model.h"
 
 struct mg_decider {
@@ -42,6 +44,19 @@ void mg_decider_poll_alerts(struct mg_decider *decider, const struct mg_order *b
 enum mg_verdict mg_decider_end(struct mg_decider *decider, enum mg_verdict verdict, const char *why);
 /* A number for each step, derived from the decision's random number. */
 uint64_t mg_decider_random(const struct mg_decider *decider, int step);
+
+/* The reply that is decided on. */
+static inline const struct mg_cause_reply *mg_decider_reply(const struct mg_decider *decider)
+{
+    assert(decider->cause->kind == MG_CAUSE_REPLY);
+    return &decider->cause->reply;
+}
+
+/* The cause is a reply by which no call was made. */
+static inline bool mg_decider_is_service_down(const struct mg_decider *decider)
+{
+    return decider->cause->kind == MG_CAUSE_REPLY && decider->cause->reply.is_service_down;
+}
 
 /* The undo of this step refers to its result, and no answer has carried that part of it. */
 static inline bool mg_decider_lacks_result(const struct mg_decider *decider, int step)

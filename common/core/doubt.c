@@ -20,7 +20,7 @@ enum mg_way mg_doubt_way(const struct mg_decider *decider, int index)
 bool mg_doubt_is_repeated(const struct mg_decider *decider, int index)
 {
     const struct mg_cause *cause = decider->cause;
-    return cause->kind == MG_CAUSE_RESUME && cause->is_repeat && cause->step == index;
+    return cause->kind == MG_CAUSE_RESUME && cause->resume.is_repeat && cause->step == index;
 }
 
 void mg_doubt_give_time(struct mg_decider *decider, int index)

@@ -19,7 +19,7 @@ enum mg_verdict mg_guard_facts(struct mg_decider *decider)
     if (order->steps[index].state != MG_STEP_PENDING || !is_forward || order->goal != MG_GOAL_PROCESSED) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the step is no longer about to begin");
     }
-    switch (decider->cause->fact) {
+    switch (decider->cause->facts.fact) {
     case MG_FACT_GO:
         mg_plan_begin(decider, index);
         return mg_decider_end(decider, MG_GO, "its guard lets it go");

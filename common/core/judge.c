@@ -131,21 +131,21 @@ static bool may_double(const struct mg_decider *decider, int index)
 
 static enum mg_verdict do_failed(struct mg_decider *decider, int index)
 {
-    const struct mg_cause *cause = decider->cause;
+    const struct mg_cause_reply *reply = mg_decider_reply(decider);
     struct mg_step *step = &decider->order.steps[index];
-    bool is_certain = mg_policy_is_refusal_certain(cause);
+    bool is_certain = mg_policy_is_refusal_certain(reply);
     step->is_maybe = step->is_maybe || !is_certain;
     step->is_refused = is_certain;
     bool may_have_acted = !is_certain || may_double(decider, index);
-    if (cause->outcome == MG_OUTCOME_PERMANENT || cause->outcome == MG_OUTCOME_ABSENT) {
+    if (reply->outcome == MG_OUTCOME_PERMANENT || reply->outcome == MG_OUTCOME_ABSENT) {
         decider->order.failure_count++;
         return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_REPLY_PERMANENT, 0);
     }
-    if (cause->is_service_down) {
+    if (reply->is_service_down) {
         return do_wait(decider, index, mg_policy_down_reason(decider), may_have_acted);
     }
     enum mg_reason reason =
-        cause->outcome == MG_OUTCOME_UNKNOWN ? MG_REASON_REPLY_UNKNOWN : MG_REASON_REPLY_TRANSIENT;
+        reply->outcome == MG_OUTCOME_UNKNOWN ? MG_REASON_REPLY_UNKNOWN : MG_REASON_REPLY_TRANSIENT;
     if (may_have_acted) {
         return do_doubt(decider, index, reason);
     }
@@ -177,10 +177,10 @@ static enum mg_verdict do_accepted(struct mg_decider *decider, int index)
 
 static enum mg_verdict do_replied(struct mg_decider *decider, int index)
 {
-    if (decider->cause->may_still_act) {
+    if (mg_decider_reply(decider)->may_still_act) {
         mg_policy_attempt_stays_open(decider, index);
     }
-    switch (decider->cause->outcome) {
+    switch (mg_decider_reply(decider)->outcome) {
     case MG_OUTCOME_DONE:
         return mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
     case MG_OUTCOME_ACCEPTED:
@@ -270,7 +270,7 @@ static enum mg_verdict verify_accepted(struct mg_decider *decider, int index)
 
 static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
 {
-    switch (decider->cause->outcome) {
+    switch (mg_decider_reply(decider)->outcome) {
     case MG_OUTCOME_DONE:
         return mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
     case MG_OUTCOME_ACCEPTED:
@@ -279,14 +279,15 @@ static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
         return verify_absent(decider, index);
     case MG_OUTCOME_TRANSIENT:
     case MG_OUTCOME_UNKNOWN:
-        if (decider->cause->is_service_down) {
+        if (mg_decider_is_service_down(decider)) {
             return mg_poll_again(decider, index, mg_policy_down_reason(decider),
                                  mg_policy_park_until_ms(decider));
         }
         return verify_failed(decider, index, MG_REASON_REPLY_TRANSIENT);
     case MG_OUTCOME_PERMANENT:
-        return decider->cause->is_work_refused ? verify_refused(decider, index)
-                                               : verify_failed(decider, index, MG_REASON_REPLY_PERMANENT);
+        return mg_decider_reply(decider)->is_work_refused
+                   ? verify_refused(decider, index)
+                   : verify_failed(decider, index, MG_REASON_REPLY_PERMANENT);
     case MG_OUTCOME_COUNT:
         break;
     }
@@ -314,15 +315,15 @@ static bool is_awaited(const struct mg_decider *decider)
     const struct mg_cause *cause = decider->cause;
     const struct mg_step *step = &decider->order.steps[cause->step];
     return step->state == MG_STEP_UNKNOWN && step->due_at_ms == 0 && step->kind == MG_KIND_DO &&
-           cause->reply_kind == MG_KIND_DO && cause->outcome == MG_OUTCOME_DONE &&
-           decider->order.goal == MG_GOAL_PROCESSED;
+           mg_decider_reply(decider)->kind == MG_KIND_DO &&
+           mg_decider_reply(decider)->outcome == MG_OUTCOME_DONE && decider->order.goal == MG_GOAL_PROCESSED;
 }
 
 /* Its answer came late, or out of the dead letters, and tells what the person was to find out. */
 static enum mg_verdict done_late(struct mg_decider *decider)
 {
     int index = decider->cause->step;
-    if (decider->cause->may_still_act) { /* the attempt's own complete-by is gone */
+    if (mg_decider_reply(decider)->may_still_act) { /* the attempt's own complete-by is gone */
         mg_quiet_extend(decider, index,
                         decider->context->now_ms + decider->plan->steps[index].complete_within_ms);
     }
@@ -343,14 +344,14 @@ enum mg_verdict mg_judge_reply(struct mg_decider *decider)
     if (is_awaited(decider)) {
         return done_late(decider);
     }
-    if (mg_undo_awaits_copy(step) && cause->reply_kind == MG_KIND_UNDO) {
+    if (mg_undo_awaits_copy(step) && mg_decider_reply(decider)->kind == MG_KIND_UNDO) {
         enum mg_verdict verdict = mg_undo_copy_replied(decider, cause->step);
         return verdict == MG_GO ? mg_operator_order_go_on(decider) : verdict;
     }
     if (!mg_step_is_running(step)) {
         return mg_decider_end(decider, MG_DUPLICATE, "this attempt has been answered or judged");
     }
-    if (cause->reply_kind != step->kind) {
+    if (mg_decider_reply(decider)->kind != step->kind) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the running attempt is of another kind");
     }
     if (mg_step_is_backward(step)) {
@@ -443,7 +444,8 @@ enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider)
     if (!mg_step_runs(step, decider->cause->attempt)) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
     }
-    bool may_be_out = decider->cause->executed != MG_EXECUTED_NO || may_have_copies(decider, index);
+    bool may_be_out =
+        decider->cause->unpublishable.executed != MG_EXECUTED_NO || may_have_copies(decider, index);
     if (may_be_out) {
         mg_policy_attempt_stays_open(decider, index);
     }

@@ -114,30 +114,55 @@ struct mg_order {
     struct mg_step steps[MG_STEPS_MAX];
 };
 
+struct mg_cause_reply {
+    enum mg_kind kind;
+    enum mg_outcome outcome;
+    enum mg_executed executed;
+    /* The agent made no call, because its breaker is open or, if paused, by an operator's pause. If nothing
+     * was executed, nothing is counted. */
+    bool is_service_down, is_service_paused;
+    /* A call of this attempt that was given up, or another copy of its request, may still be at work at the
+     * service, or may reach it later. Implied for accepted work. */
+    bool may_still_act;
+    /* Of a verify: by the definition the work has failed for good, and nothing of it stands. The word of the
+     * service about this key, where a refused verify is only one that was not answered. */
+    bool is_work_refused;
+    int64_t retry_after_ms; /* the service's Retry-After; -1: none */
+};
+
+struct mg_cause_unpublishable {
+    enum mg_executed executed; /* NO: no copy of the request has gone out */
+};
+
+struct mg_cause_facts {
+    enum mg_fact fact;
+};
+
+struct mg_cause_resume {
+    bool is_request_changed; /* the payload was repaired */
+    bool is_repeat;          /* the do of `step`, or its failed undo, goes out once more by this word */
+    bool is_output_waived;   /* the order ends without the output that cannot be built */
+};
+
+struct mg_cause_settle {
+    enum mg_outcome outcome; /* DONE or ABSENT */
+    bool has_result;         /* the operator gives the step's result, too */
+    bool is_result_missing;  /* no answer has carried the result, or the part that the undo needs */
+};
+
+/* `kind` selects the member of the union; a kind that is not named there has none. */
 struct mg_cause {
     enum mg_cause_kind kind;
-    int step;                  /* index; -1: the order as a whole */
-    uint32_t attempt;          /* reply, overdue, due, unpublishable: of the step */
-    uint64_t version;          /* operator's commands and nudge: the version of their basis; 0: none named */
-    enum mg_kind reply_kind;   /* reply */
-    enum mg_outcome outcome;   /* reply; settle: DONE or ABSENT */
-    enum mg_executed executed; /* reply */
-    /* reply: the agent made no call, because its breaker is open or, if paused, by an operator's pause. If
-     * nothing was executed, nothing is counted. */
-    bool is_service_down, is_service_paused;
-    /* reply: a call of this attempt that was given up, or another copy of its request, may still be at work
-     * at the service, or may reach it later. Implied for accepted work. */
-    bool may_still_act;
-    /* reply of a verify: by the definition the work has failed for good, and nothing of it stands. The word
-     * of the service about this key, where a refused verify is only one that was not answered. */
-    bool is_work_refused;
-    int64_t retry_after_ms;  /* reply: the service's Retry-After; -1: none */
-    bool is_request_changed; /* resume: the payload was repaired */
-    bool is_repeat;        /* resume of `step`: its do, or its failed undo, goes out once more by this word */
-    bool is_output_waived; /* resume: the order ends without the output that cannot be built */
-    bool has_result;       /* settle: the operator gives the step's result, too */
-    bool is_result_missing; /* settle: no answer has carried the result, or the part that the undo needs */
-    enum mg_fact fact;      /* facts */
+    int step;         /* index; -1: the order as a whole */
+    uint32_t attempt; /* of the step; 0 where the kind names none */
+    uint64_t version; /* operator's commands and nudge: the version of their basis; 0: none named */
+    union {
+        struct mg_cause_reply reply;
+        struct mg_cause_unpublishable unpublishable;
+        struct mg_cause_facts facts;
+        struct mg_cause_resume resume;
+        struct mg_cause_settle settle;
+    };
 };
 
 /* The environment of a decision, as known to the scheduler. */

@@ -172,12 +172,12 @@ static enum mg_verdict order_resume(struct mg_decider *decider)
     if (mg_order_state_is_terminal(order->state) && !was_in_error) {
         return mg_decider_end(decider, MG_REFUSED, "the order has ended; there is nothing to resume");
     }
-    if (decider->cause->is_request_changed && (!is_forward || has_unsettled_step(order))) {
+    if (decider->cause->resume.is_request_changed && (!is_forward || has_unsettled_step(order))) {
         return mg_decider_end(
             decider, MG_REFUSED,
             "a step may have executed with the old payload; settle it before changing the payload");
     }
-    enum mg_verdict may_repeat = decider->cause->is_repeat ? repeat_check(decider) : MG_GO;
+    enum mg_verdict may_repeat = decider->cause->resume.is_repeat ? repeat_check(decider) : MG_GO;
     if (may_repeat != MG_GO) {
         return may_repeat;
     }
@@ -194,7 +194,7 @@ static enum mg_verdict order_resume(struct mg_decider *decider)
     if (!is_forward && mg_plan_is_pivot_stuck(decider)) {
         return mg_decider_end(decider, MG_REFUSED, "the order's pivot may have happened; settle it");
     }
-    if (decider->cause->is_request_changed) {
+    if (decider->cause->resume.is_request_changed) {
         renew_keys(order);
         decider->is_changed = true;
     }
@@ -316,7 +316,7 @@ static bool is_undo_open_to_result(const struct mg_decider *decider, int index)
     const struct mg_step *step = &decider->order.steps[index];
     bool is_waiting = step->state == MG_STEP_UNDO_PENDING || step->state == MG_STEP_UNDO_WAITING ||
                       step->state == MG_STEP_UNDO_FAILED;
-    return is_waiting && !step->is_undo_dispatched && decider->cause->has_result &&
+    return is_waiting && !step->is_undo_dispatched && decider->cause->settle.has_result &&
            decider->plan->steps[index].needs_result;
 }
 
@@ -325,7 +325,7 @@ static bool is_undo_open_to_result(const struct mg_decider *decider, int index)
  * handler has compared the undos. */
 static enum mg_verdict settle_missing_result(struct mg_decider *decider)
 {
-    if (!decider->cause->is_result_missing && !mg_order_lacks_output(&decider->order)) {
+    if (!decider->cause->settle.is_result_missing && !mg_order_lacks_output(&decider->order)) {
         return mg_decider_end(decider, MG_REFUSED, "it is done, and the result that it has stays");
     }
     decider->is_changed = true;
@@ -357,7 +357,7 @@ static enum mg_verdict settle_done(struct mg_decider *decider)
             "the steps before the pivot are being undone; the order cannot go forward again");
     }
     struct mg_step *step = &decider->order.steps[index];
-    if (step->state == MG_STEP_DONE && decider->cause->has_result) {
+    if (step->state == MG_STEP_DONE && decider->cause->settle.has_result) {
         return settle_missing_result(decider);
     }
     bool was_running = mg_step_is_running(step);
@@ -406,7 +406,7 @@ static enum mg_verdict step_settle(struct mg_decider *decider)
     if (is_untouched && !step->is_maybe) {
         return mg_decider_end(decider, MG_REFUSED, "no request that may have happened has gone out");
     }
-    return decider->cause->outcome == MG_OUTCOME_DONE ? settle_done(decider) : settle_absent(decider);
+    return decider->cause->settle.outcome == MG_OUTCOME_DONE ? settle_done(decider) : settle_absent(decider);
 }
 
 static enum mg_verdict step_skip(struct mg_decider *decider)

@@ -197,7 +197,9 @@ static bool is_expired(const struct mg_decider *decider)
 /* Every step is done or skipped. */
 static void order_finish(struct mg_decider *decider)
 {
-    if (decider->context->is_output_unrenderable && !decider->cause->is_output_waived) {
+    const struct mg_cause *cause = decider->cause;
+    bool is_waived = cause->kind == MG_CAUSE_RESUME && cause->resume.is_output_waived;
+    if (decider->context->is_output_unrenderable && !is_waived) {
         (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_UNRENDERABLE, -1);
     } else {
         (void)mg_decider_order(decider, MG_ORDER_EVENT_FINISH, MG_REASON_NONE, -1);

@@ -21,10 +21,10 @@ static int64_t time_until_ms(const struct mg_decider *decider, int index)
 int64_t mg_policy_retry_after_ms(const struct mg_decider *decider, int index)
 {
     int64_t now_ms = decider->context->now_ms, until_ms = time_until_ms(decider, index);
-    if (decider->cause->kind != MG_CAUSE_REPLY || decider->cause->retry_after_ms < 0) {
+    if (decider->cause->kind != MG_CAUSE_REPLY || decider->cause->reply.retry_after_ms < 0) {
         return -1;
     }
-    return mg_earlier(decider->cause->retry_after_ms,
+    return mg_earlier(decider->cause->reply.retry_after_ms,
                       until_ms > now_ms ? until_ms - now_ms : MG_RETRY_AFTER_UNBOUNDED_MS);
 }
 
@@ -78,7 +78,7 @@ bool mg_policy_is_service_away(const struct mg_decider *decider, int index)
 
 enum mg_reason mg_policy_down_reason(const struct mg_decider *decider)
 {
-    return decider->cause->is_service_paused ? MG_REASON_SERVICE_PAUSED : MG_REASON_BREAKER_OPEN;
+    return mg_decider_reply(decider)->is_service_paused ? MG_REASON_SERVICE_PAUSED : MG_REASON_BREAKER_OPEN;
 }
 
 void mg_policy_attempt_stays_open(struct mg_decider *decider, int index)

@@ -40,9 +40,9 @@ void mg_policy_attempt_stays_open(struct mg_decider *decider, int index);
 void mg_policy_undo_given_up(struct mg_decider *decider, int step);
 
 /* The reply proves that its do did nothing and will do nothing. It is silent about earlier attempts. */
-static inline bool mg_policy_is_refusal_certain(const struct mg_cause *cause)
+static inline bool mg_policy_is_refusal_certain(const struct mg_cause_reply *reply)
 {
-    return cause->executed == MG_EXECUTED_NO && !cause->may_still_act;
+    return reply->executed == MG_EXECUTED_NO && !reply->may_still_act;
 }
 
 #endif

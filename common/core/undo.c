@@ -66,8 +66,8 @@ static enum mg_verdict complete(struct mg_decider *decider, int index)
 
 static enum mg_verdict failed(struct mg_decider *decider, int index, enum mg_reason reason)
 {
-    return decider->cause->is_service_down ? park(decider, index, mg_policy_down_reason(decider))
-                                           : retry(decider, index, reason);
+    return mg_decider_is_service_down(decider) ? park(decider, index, mg_policy_down_reason(decider))
+                                               : retry(decider, index, reason);
 }
 
 /* ---- the undo and its verify ---- */
@@ -100,7 +100,7 @@ static enum mg_verdict undo_doubt(struct mg_decider *decider, int index, enum mg
     if (!mg_step_asks_undone(&decider->order.steps[index])) {
         return failed(decider, index, reason);
     }
-    return decider->cause->is_service_down
+    return mg_decider_is_service_down(decider)
                ? park(decider, index, mg_policy_down_reason(decider))
                : mg_poll_again(decider, index, reason, mg_quiet_due_at(decider, index));
 }
@@ -136,10 +136,10 @@ static enum mg_verdict undo_absent(struct mg_decider *decider, int index)
 
 static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
 {
-    if (decider->cause->may_still_act) {
+    if (mg_decider_reply(decider)->may_still_act) {
         mg_policy_attempt_stays_open(decider, index);
     }
-    switch (decider->cause->outcome) {
+    switch (mg_decider_reply(decider)->outcome) {
     case MG_OUTCOME_DONE:
         return complete(decider, index);
     case MG_OUTCOME_ABSENT:
@@ -149,9 +149,9 @@ static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
     case MG_OUTCOME_TRANSIENT:
     case MG_OUTCOME_UNKNOWN:
         return undo_doubt(decider, index, MG_REASON_REPLY_TRANSIENT,
-                          !mg_policy_is_refusal_certain(decider->cause));
+                          !mg_policy_is_refusal_certain(mg_decider_reply(decider)));
     case MG_OUTCOME_PERMANENT:
-        return undo_refused(decider, index, !mg_policy_is_refusal_certain(decider->cause));
+        return undo_refused(decider, index, !mg_policy_is_refusal_certain(mg_decider_reply(decider)));
     case MG_OUTCOME_COUNT:
         break;
     }
@@ -167,13 +167,13 @@ bool mg_undo_awaits_copy(const struct mg_step *step)
 
 enum mg_verdict mg_undo_copy_replied(struct mg_decider *decider, int index)
 {
-    const struct mg_cause *cause = decider->cause;
+    const struct mg_cause_reply *reply = mg_decider_reply(decider);
     const struct mg_step_plan *plan = &decider->plan->steps[index];
-    bool is_done_by_acceptance = cause->outcome == MG_OUTCOME_ACCEPTED && plan->undo_finish_within_ms == 0;
-    if (cause->outcome == MG_OUTCOME_DONE || is_done_by_acceptance) {
+    bool is_done_by_acceptance = reply->outcome == MG_OUTCOME_ACCEPTED && plan->undo_finish_within_ms == 0;
+    if (reply->outcome == MG_OUTCOME_DONE || is_done_by_acceptance) {
         return complete(decider, index);
     }
-    if (mg_policy_is_refusal_certain(cause)) {
+    if (mg_policy_is_refusal_certain(reply)) {
         return mg_decider_end(decider, MG_DUPLICATE, "this attempt has been answered or judged");
     }
     note_doubt(decider, index, true);
@@ -231,7 +231,7 @@ static enum mg_verdict ask_refused(struct mg_decider *decider, int index)
 
 static enum mg_verdict ask_replied(struct mg_decider *decider, int index)
 {
-    switch (decider->cause->outcome) {
+    switch (mg_decider_reply(decider)->outcome) {
     case MG_OUTCOME_DONE:
         return complete(decider, index);
     case MG_OUTCOME_ABSENT:
@@ -240,11 +240,12 @@ static enum mg_verdict ask_replied(struct mg_decider *decider, int index)
         return ask_accepted(decider, index);
     case MG_OUTCOME_TRANSIENT:
     case MG_OUTCOME_UNKNOWN:
-        return decider->cause->is_service_down ? park(decider, index, mg_policy_down_reason(decider))
-                                               : ask_failed(decider, index, MG_REASON_REPLY_TRANSIENT);
+        return mg_decider_is_service_down(decider) ? park(decider, index, mg_policy_down_reason(decider))
+                                                   : ask_failed(decider, index, MG_REASON_REPLY_TRANSIENT);
     case MG_OUTCOME_PERMANENT:
-        return decider->cause->is_work_refused ? ask_refused(decider, index)
-                                               : ask_failed(decider, index, MG_REASON_REPLY_PERMANENT);
+        return mg_decider_reply(decider)->is_work_refused
+                   ? ask_refused(decider, index)
+                   : ask_failed(decider, index, MG_REASON_REPLY_PERMANENT);
     case MG_OUTCOME_COUNT:
         break;
     }
@@ -305,7 +306,7 @@ static bool is_alone(struct mg_decider *decider, int index)
 static enum mg_verdict repeat_refused(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
-    bool is_certain = mg_policy_is_refusal_certain(decider->cause);
+    bool is_certain = mg_policy_is_refusal_certain(mg_decider_reply(decider));
     if (is_certain && step->is_maybe && !mg_step_was_answered(step) && is_alone(decider, index)) {
         step->is_refused = true;
         return complete(decider, index);
@@ -316,15 +317,15 @@ static enum mg_verdict repeat_refused(struct mg_decider *decider, int index)
 
 static enum mg_verdict repeat_replied(struct mg_decider *decider, int index)
 {
-    const struct mg_cause *cause = decider->cause;
+    const struct mg_cause_reply *reply = mg_decider_reply(decider);
     struct mg_step *step = &decider->order.steps[index];
     bool is_working =
-        cause->outcome == MG_OUTCOME_ACCEPTED && decider->plan->steps[index].finish_within_ms > 0;
-    if (cause->may_still_act || cause->outcome == MG_OUTCOME_ACCEPTED) {
+        reply->outcome == MG_OUTCOME_ACCEPTED && decider->plan->steps[index].finish_within_ms > 0;
+    if (reply->may_still_act || reply->outcome == MG_OUTCOME_ACCEPTED) {
         mg_policy_attempt_stays_open(decider, index);
     }
     step->is_maybe = step->is_maybe || is_working;
-    switch (cause->outcome) {
+    switch (reply->outcome) {
     case MG_OUTCOME_DONE:
         return learn_done(decider, index);
     case MG_OUTCOME_ACCEPTED:
@@ -333,10 +334,10 @@ static enum mg_verdict repeat_replied(struct mg_decider *decider, int index)
     case MG_OUTCOME_PERMANENT:
         return repeat_refused(decider, index);
     case MG_OUTCOME_TRANSIENT:
-        step->is_maybe = step->is_maybe || !mg_policy_is_refusal_certain(cause);
+        step->is_maybe = step->is_maybe || !mg_policy_is_refusal_certain(reply);
         return failed(decider, index, MG_REASON_REPLY_TRANSIENT);
     case MG_OUTCOME_UNKNOWN:
-        step->is_maybe = step->is_maybe || !mg_policy_is_refusal_certain(cause);
+        step->is_maybe = step->is_maybe || !mg_policy_is_refusal_certain(reply);
         return learn_unknown(decider, index, MG_REASON_REPLY_UNKNOWN);
     case MG_OUTCOME_COUNT:
         break;
@@ -359,7 +360,7 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
 static enum mg_verdict verify_refused(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
-    if (!decider->cause->is_work_refused || !step->is_maybe || mg_step_was_answered(step)) {
+    if (!mg_decider_reply(decider)->is_work_refused || !step->is_maybe || mg_step_was_answered(step)) {
         return retry(decider, index, MG_REASON_REPLY_PERMANENT);
     }
     step->is_refused = true;
@@ -368,7 +369,7 @@ static enum mg_verdict verify_refused(struct mg_decider *decider, int index)
 
 static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
 {
-    switch (decider->cause->outcome) {
+    switch (mg_decider_reply(decider)->outcome) {
     case MG_OUTCOME_DONE:
         return learn_done(decider, index);
     case MG_OUTCOME_ACCEPTED:

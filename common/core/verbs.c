@@ -18,7 +18,6 @@ static bool is_taken(const struct trial *trial, struct mg_cause cause)
     struct mg_order order;
     struct mg_decision decision;
     memcpy(&order, trial->order, mg_order_size(trial->order));
-    cause.retry_after_ms = -1;
     mg_order_decide(trial->plan, trial->context, &cause, &order, &decision);
     bool is_of_step = cause.step >= 0;
     return decision.verdict == MG_GO && (is_of_step || order.state != MG_ORDER_ERROR);
@@ -26,10 +25,10 @@ static bool is_taken(const struct trial *trial, struct mg_cause cause)
 
 static bool is_settled_by(const struct trial *trial, int step, enum mg_outcome outcome)
 {
-    return is_taken(trial, (struct mg_cause){.kind = MG_CAUSE_SETTLE,
-                                             .step = step,
-                                             .outcome = outcome,
-                                             .has_result = outcome == MG_OUTCOME_DONE});
+    return is_taken(
+        trial, (struct mg_cause){.kind = MG_CAUSE_SETTLE,
+                                 .step = step,
+                                 .settle = {.outcome = outcome, .has_result = outcome == MG_OUTCOME_DONE}});
 }
 
 void mg_verbs_find(const struct mg_plan *plan, const struct mg_context *context, const struct mg_order *order,
@@ -44,7 +43,8 @@ void mg_verbs_find(const struct mg_plan *plan, const struct mg_context *context,
     };
     ret_verbs->can_finish =
         context->is_output_unrenderable &&
-        is_taken(&trial, (struct mg_cause){.kind = MG_CAUSE_RESUME, .step = -1, .is_output_waived = true});
+        is_taken(&trial, (struct mg_cause){
+                             .kind = MG_CAUSE_RESUME, .step = -1, .resume = {.is_output_waived = true}});
     for (int i = 0; i < order->step_count; i++) {
         uint64_t bit = UINT64_C(1) << i;
         bool is_settled =
@@ -53,7 +53,9 @@ void mg_verbs_find(const struct mg_plan *plan, const struct mg_context *context,
         ret_verbs->can_skip |=
             is_taken(&trial, (struct mg_cause){.kind = MG_CAUSE_SKIP, .step = i}) ? bit : 0;
         ret_verbs->can_repeat |=
-            is_taken(&trial, (struct mg_cause){.kind = MG_CAUSE_RESUME, .step = i, .is_repeat = true}) ? bit
-                                                                                                       : 0;
+            is_taken(&trial,
+                     (struct mg_cause){.kind = MG_CAUSE_RESUME, .step = i, .resume = {.is_repeat = true}})
+                ? bit
+                : 0;
     }
 }

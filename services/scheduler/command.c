@@ -148,7 +148,7 @@ static enum mg_verdict resume_apply(struct mg_batch *batch, struct mg_item *item
 {
     struct mg_order_record *record = item->fold->record;
     struct mg_slice before = record->payload;
-    cause->is_request_changed = true;
+    cause->resume.is_request_changed = true;
     record->payload = repaired;
     enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
     if (verdict != MG_GO) {
@@ -244,14 +244,14 @@ static enum mg_verdict settle_apply(struct mg_batch *batch, struct mg_item *item
     struct mg_step_record *record = &fold->record->steps[cause->step];
     struct mg_slice before = record->result, undo_before = record->undo_result;
     const struct mg_slice known = mg_order_undo_result(fold->record, cause->step);
-    cause->has_result = true;
-    cause->is_result_missing = is_result_missing(fold, cause->step);
+    cause->settle.has_result = true;
+    cause->settle.is_result_missing = is_result_missing(fold, cause->step);
     /* The command's result has all that the undo needs. A step that is done keeps what its undo knows. One
      * that is to be undone keeps the result that the undos of later steps are made from. */
     const struct mg_slice none = {NULL, 0}, given = item->command->result;
     const struct mg_step *step = &fold->record->order.steps[cause->step];
     bool is_for_undo = mg_step_is_backward(step) && record->result.data != NULL;
-    bool is_kept = step->state == MG_STEP_DONE && !cause->is_result_missing &&
+    bool is_kept = step->state == MG_STEP_DONE && !cause->settle.is_result_missing &&
                    fold->workflow->workflow->plan.steps[cause->step].needs_result;
     record->result = is_for_undo ? record->result : given;
     record->undo_result = is_for_undo ? given : is_kept ? known : none;
@@ -265,17 +265,23 @@ static enum mg_verdict settle_apply(struct mg_batch *batch, struct mg_item *item
     return verdict;
 }
 
+static struct mg_cause cause_of(const struct mg_command *command, int step)
+{
+    struct mg_cause cause = {
+        .kind = command->kind, .step = step, .attempt = command->attempt, .version = command->version};
+    if (command->kind == MG_CAUSE_RESUME) {
+        cause.resume = (struct mg_cause_resume){.is_repeat = command->is_repeat,
+                                                .is_output_waived = command->is_without_output};
+    } else if (command->kind == MG_CAUSE_SETTLE) {
+        cause.settle = (struct mg_cause_settle){.outcome = command->outcome};
+    }
+    return cause;
+}
+
 static void command_apply(struct mg_batch *batch, struct mg_item *item, int step)
 {
     const struct mg_command *command = item->command;
-    struct mg_cause cause = {.kind = command->kind,
-                             .step = step,
-                             .attempt = command->attempt,
-                             .version = command->version,
-                             .outcome = command->outcome,
-                             .is_repeat = command->is_repeat,
-                             .is_output_waived = command->is_without_output,
-                             .retry_after_ms = -1};
+    struct mg_cause cause = cause_of(command, step);
     struct mg_story story = {.by = mg_slice_of(command->by[0] != '\0' ? command->by : "?")};
     if (command->reason[0] != '\0') {
         story.reason = mg_slice_of(command->reason);
@@ -300,7 +306,7 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
         verdict = resume_apply(batch, item, &cause, story, repaired);
     } else if (command->kind == MG_CAUSE_OVERDUE && step >= 0) {
         verdict = overdue_apply(batch, item, &cause, story);
-    } else if (command->result.data != NULL && step >= 0) {
+    } else if (command->kind == MG_CAUSE_SETTLE && command->result.data != NULL) {
         verdict = settle_apply(batch, item, &cause, story);
     } else {
         verdict = mg_fold_cause(batch, item, &cause, story);

@@ -462,7 +462,7 @@ static bool is_begun_anew(const struct mg_step *step, bool is_absent)
 static void results_forget(struct mg_fold *fold, const struct mg_decision *decision,
                            const struct mg_cause *cause)
 {
-    bool is_absence = cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ABSENT;
+    bool is_absence = cause->kind == MG_CAUSE_REPLY && cause->reply.outcome == MG_OUTCOME_ABSENT;
     for (int i = 0; i < decision->transition_count; i++) {
         int step = decision->transitions[i].step;
         struct mg_step_record *record = step >= 0 ? &fold->record->steps[step] : NULL;
@@ -507,14 +507,13 @@ static void follow_decide(struct mg_batch *batch, struct mg_item *item, struct m
     struct mg_step_record *record = &fold->record->steps[followed.step];
     const struct mg_step_record before = *record;
     bool is_guard = followed.kind == MG_CAUSE_FACTS;
-    struct mg_cause cause = {
-        .kind = followed.kind, .step = followed.step, .attempt = followed.attempt, .retry_after_ms = -1};
+    struct mg_cause cause = {.kind = followed.kind, .step = followed.step, .attempt = followed.attempt};
     struct mg_story story = {.by = by};
     if (is_guard) {
         follow->asked &= ~(UINT64_C(1) << followed.step);
-        cause.fact = mg_guard_evaluate(batch, fold, followed.step);
+        cause.facts.fact = mg_guard_evaluate(batch, fold, followed.step);
     }
-    if (!is_guard || cause.fact != MG_FACT_GO) {
+    if (!is_guard || cause.facts.fact != MG_FACT_GO) {
         story.reason = record->error_text;
     }
     if (cause_decide(batch, item, &cause, story) == MG_GO) {
@@ -569,10 +568,8 @@ static void step_republished(struct mg_batch *batch, struct mg_item *item, int s
 {
     struct mg_slice own = item->cause;
     int first_event = item->first_event;
-    const struct mg_cause cause = {.kind = MG_CAUSE_REPUBLISHED,
-                                   .step = step,
-                                   .attempt = item->fold->record->order.steps[step].attempt,
-                                   .retry_after_ms = -1};
+    const struct mg_cause cause = {
+        .kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = item->fold->record->order.steps[step].attempt};
     item->cause = mg_slice_of(mg_arena_printf(batch->arena, "%.*s/again", (int)own.len, own.data));
     item->first_event = -1;
     if (item->cause.data == NULL) {

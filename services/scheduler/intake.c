@@ -370,7 +370,7 @@ static void order_create(struct mg_batch *batch, struct mg_item *item)
     if (!mg_fold_bind(batch, fold, record)) {
         return;
     }
-    struct mg_cause cause = {.kind = MG_CAUSE_SUBMITTED, .step = -1, .retry_after_ms = -1};
+    struct mg_cause cause = {.kind = MG_CAUSE_SUBMITTED, .step = -1};
     (void)mg_fold_cause(batch, item, &cause, story_of(batch)); /* always MG_GO */
     item->submitted = MG_SUBMITTED_ACCEPTED;
 }
@@ -416,7 +416,7 @@ static void order_reattach(struct mg_batch *batch, struct mg_item *item)
         record->revision += fold->is_payload_changed ? 0 : 1;
         fold->is_payload_changed = true;
     }
-    struct mg_cause cause = {.kind = MG_CAUSE_REATTACHED, .step = -1, .retry_after_ms = -1};
+    struct mg_cause cause = {.kind = MG_CAUSE_REATTACHED, .step = -1};
     (void)mg_fold_cause(batch, item, &cause, story_of(batch)); /* no state forbids it */
 }
 

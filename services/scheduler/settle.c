@@ -266,14 +266,14 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     struct mg_cause cause = {.kind = MG_CAUSE_REPLY,
                              .step = step,
                              .attempt = reply->attempt,
-                             .reply_kind = reply->kind,
-                             .outcome = reply->outcome,
-                             .executed = executed_of(reply, state),
-                             .may_still_act = reply->may_still_act,
-                             .is_work_refused = is_work_refused(reply),
-                             .is_service_down = is_open || is_paused || reply->is_probe,
-                             .is_service_paused = is_paused,
-                             .retry_after_ms = reply->retry_after_ms};
+                             .reply = {.kind = reply->kind,
+                                       .outcome = reply->outcome,
+                                       .executed = executed_of(reply, state),
+                                       .may_still_act = reply->may_still_act,
+                                       .is_work_refused = is_work_refused(reply),
+                                       .is_service_down = is_open || is_paused || reply->is_probe,
+                                       .is_service_paused = is_paused,
+                                       .retry_after_ms = reply->retry_after_ms}};
     struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
     if (reply->error_text[0] != '\0') {
         story.reason = mg_slice_of(reply->error_text);
@@ -346,8 +346,7 @@ static void republish(struct mg_batch *batch, struct mg_item *item, int step)
     if (!mg_step_awaits(state, work->attempt, work->kind)) {
         return; /* it has been answered or judged meanwhile */
     }
-    struct mg_cause cause = {
-        .kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = work->attempt, .retry_after_ms = -1};
+    struct mg_cause cause = {.kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = work->attempt};
     struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
     (void)mg_fold_cause(batch, item, &cause, story); /* duplicate: it was maybe before, or is no do */
     enum mg_render made = mg_render_request(batch, item, step, true);
@@ -376,8 +375,7 @@ void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item)
     struct mg_cause cause = {.kind = MG_CAUSE_UNPUBLISHABLE,
                              .step = step,
                              .attempt = work->attempt,
-                             .executed = work->executed,
-                             .retry_after_ms = -1};
+                             .unpublishable = {.executed = work->executed}};
     struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
     (void)mg_fold_cause(batch, item, &cause, story); /* stale: it has been answered nevertheless */
 }

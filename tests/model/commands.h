@@ -53,7 +53,7 @@ static void command_sent(void)
 /* A repeat lets dos out until one of them may have happened. */
 static void repeat_use(const struct mg_cause *cause)
 {
-    bool is_proof = cause->executed == MG_EXECUTED_NO && cause->kind != MG_CAUSE_OVERDUE;
+    bool is_proof = reply_of(cause).executed == MG_EXECUTED_NO && cause->kind != MG_CAUSE_OVERDUE;
     if (cause->step >= 0 && cause->kind != MG_CAUSE_DUE && !is_proof) {
         now.repeats &= ~(1 << cause->step);
     }
@@ -69,7 +69,7 @@ static void command_count(const struct mg_cause *cause)
     if (now.resumed++ >= COMMANDS - now.commands) {
         now.broken |= BROKEN_COMMAND;
     }
-    if (cause->is_repeat) {
+    if (cause->resume.is_repeat) {
         now.repeats |= 1 << cause->step;
     }
 }

@@ -218,12 +218,24 @@ static void order_read(const struct Row *row, int passed_step, bool is_soon_over
     }
 }
 
+/* The facts of a reply, and of a request that the broker refused. Of any other cause: done, and executed. */
+static struct mg_cause_reply reply_of(const struct mg_cause *cause)
+{
+    struct mg_cause_reply reply = {.outcome = MG_OUTCOME_DONE, .executed = MG_EXECUTED_YES};
+    if (cause->kind == MG_CAUSE_REPLY) {
+        reply = cause->reply;
+    } else if (cause->kind == MG_CAUSE_UNPUBLISHABLE) {
+        reply.executed = cause->unpublishable.executed;
+    }
+    return reply;
+}
+
 /* The cause brings the step's result. */
 static bool has_result(const struct mg_cause *cause, const struct Row *row, int step)
 {
     return LEARN && cause->kind == MG_CAUSE_REPLY && cause->step == step &&
-           cause->attempt == row->attempt[step] && cause->reply_kind == row->kind[step] &&
-           cause->reply_kind != MG_KIND_UNDO && cause->outcome == MG_OUTCOME_DONE;
+           cause->attempt == row->attempt[step] && cause->reply.kind == row->kind[step] &&
+           cause->reply.kind != MG_KIND_UNDO && cause->reply.outcome == MG_OUTCOME_DONE;
 }
 
 static uint64_t known_results(const struct mg_cause *cause, const struct Row *row)
@@ -262,8 +274,10 @@ static void order_write(const struct mg_cause *cause, struct Row *row)
         const struct mg_step *step = &order.steps[i];
         bool is_noted = cause->step == i;
 #ifdef WITHOUT_OTHER_COPIES
-        is_noted = is_noted && (cause->kind != MG_CAUSE_UNPUBLISHABLE || cause->executed != MG_EXECUTED_NO) &&
-                   cause->kind != MG_CAUSE_REPUBLISHED;
+        is_noted =
+            is_noted &&
+            (cause->kind != MG_CAUSE_UNPUBLISHABLE || cause->unpublishable.executed != MG_EXECUTED_NO) &&
+            cause->kind != MG_CAUSE_REPUBLISHED;
 #endif
 #ifdef WITHOUT_SECOND_COPIES
         is_noted = is_noted && cause->kind != MG_CAUSE_REPUBLISHED;
@@ -305,28 +319,27 @@ static struct mg_cause cause_of(const struct Row *row, int m)
                                                [OWED] = MG_CAUSE_OWED,
                                                [UNPUBLISHABLE] = MG_CAUSE_UNPUBLISHABLE,
                                                [RESUME] = MG_CAUSE_RESUME};
-    struct mg_cause cause = {.kind = KINDS[TYPE(m)],
-                             .step = names_step(m) ? STEP(m) : -1,
-                             .attempt = (uint32_t)ATTEMPT(m),
-                             .retry_after_ms = -1};
+    struct mg_cause cause = {
+        .kind = KINDS[TYPE(m)], .step = names_step(m) ? STEP(m) : -1, .attempt = (uint32_t)ATTEMPT(m)};
     if (TYPE(m) == REPLY) {
-        cause.reply_kind = REPLIES[WORD(m)].kind;
-        cause.outcome = REPLIES[WORD(m)].outcome;
-        cause.executed = REPLIES[WORD(m)].executed;
-        cause.is_service_down = REPLIES[WORD(m)].is_service_down;
+        cause.reply = (struct mg_cause_reply){.kind = REPLIES[WORD(m)].kind,
+                                              .outcome = REPLIES[WORD(m)].outcome,
+                                              .executed = REPLIES[WORD(m)].executed,
+                                              .is_service_down = REPLIES[WORD(m)].is_service_down,
+                                              .retry_after_ms = -1};
 #ifndef WITHOUT_OPEN_REPLIES
-        cause.may_still_act = REPLIES[WORD(m)].may_still_act;
+        cause.reply.may_still_act = REPLIES[WORD(m)].may_still_act;
 #endif
 #ifdef WITHOUT_ATTEMPT_FENCE
         cause.attempt = row->attempt[cause.step];
 #endif
 #ifdef WITHOUT_KIND_FENCE
-        cause.reply_kind = (enum mg_kind)row->kind[cause.step];
+        cause.reply.kind = (enum mg_kind)row->kind[cause.step];
 #endif
     } else if (TYPE(m) == UNPUBLISHABLE) {
-        cause.executed = WORD(m) ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO;
+        cause.unpublishable.executed = WORD(m) ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO;
     } else if (TYPE(m) == RESUME) {
-        cause.is_repeat = WORD(m) == RESUME_REPEAT;
+        cause.resume.is_repeat = WORD(m) == RESUME_REPEAT;
 #ifndef WITHOUT_BASIS
         cause.version = VERSION_OF_BASIS;
 #endif
@@ -368,7 +381,7 @@ static void facts_decide(const struct mg_context *context)
         return;
     }
     const struct mg_cause cause = {
-        .kind = MG_CAUSE_FACTS, .step = step, .fact = (enum mg_fact)FACT, .retry_after_ms = -1};
+        .kind = MG_CAUSE_FACTS, .step = step, .facts = {.fact = (enum mg_fact)FACT}};
     mg_order_decide(&plan, context, &cause, &order, &more);
     if (more.verdict == MG_GO) {
         facts++;
@@ -384,7 +397,7 @@ static void resume_unguard(const struct mg_cause *cause)
         struct mg_step *step = &order.steps[i];
         bool is_revived = step->state == MG_STEP_FAILED || step->state == MG_STEP_UNKNOWN;
 #ifdef WITHOUT_QUIET_REPEAT
-        step->quiet_at_ms = cause->is_repeat ? 0 : step->quiet_at_ms;
+        step->quiet_at_ms = cause->resume.is_repeat ? 0 : step->quiet_at_ms;
 #endif
 #ifdef WITHOUT_RESUMED_DOUBT
         step->is_maybe = step->is_maybe && !is_revived;

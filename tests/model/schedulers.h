@@ -144,10 +144,10 @@ static int status_index(int status)
 static void count_failures(const struct mg_cause *cause, bool is_gate_closed)
 {
     int step = cause->step;
-    bool is_failure =
-        (cause->kind == MG_CAUSE_OVERDUE && !is_gate_closed) ||
-        (cause->kind == MG_CAUSE_REPLY && !cause->is_service_down &&
-         (cause->outcome == MG_OUTCOME_TRANSIENT || (LEARN && cause->outcome == MG_OUTCOME_PERMANENT)));
+    bool is_failure = (cause->kind == MG_CAUSE_OVERDUE && !is_gate_closed) ||
+                      (cause->kind == MG_CAUSE_REPLY && !cause->reply.is_service_down &&
+                       (cause->reply.outcome == MG_OUTCOME_TRANSIENT ||
+                        (LEARN && cause->reply.outcome == MG_OUTCOME_PERMANENT)));
     if (is_failure) {
         now.genuine[step]++;
     }
@@ -192,7 +192,8 @@ static void doubt_check(const struct mg_cause *cause, const struct Row *row)
 {
     for (int i = 0; i < 2; i++) {
         bool is_own = cause->kind == MG_CAUSE_REPLY && cause->step == i;
-        bool is_proof = is_own && (cause->outcome == MG_OUTCOME_ABSENT || row->state[i] == MG_STEP_UNDONE);
+        bool is_proof =
+            is_own && (cause->reply.outcome == MG_OUTCOME_ABSENT || row->state[i] == MG_STEP_UNDONE);
         bool was_maybe = now.row.flags[i] & IS_MAYBE;
         if (was_maybe && !(row->flags[i] & IS_MAYBE) && !is_proof) {
             now.broken |= BROKEN_DOUBT;
@@ -278,8 +279,7 @@ static int statuses_of(int cause)
 
 static struct mg_cause republished(int step)
 {
-    return (struct mg_cause){
-        .kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = now.row.attempt[step], .retry_after_ms = -1};
+    return (struct mg_cause){.kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = now.row.attempt[step]};
 }
 
 /* The request's second copy is not yet recorded in the row. */

@@ -65,14 +65,15 @@ static inline bool has_effect(const struct mg_decision *decision, enum mg_effect
  * three has it, and so has one answer in three that is not clear by its body. */
 static inline uint64_t witness_known_results(struct witness *witness, const struct mg_cause *cause)
 {
+    const struct mg_cause_reply reply = reply_of(cause);
     const struct mg_step *step = &witness->order.steps[cause->step >= 0 ? cause->step : 0];
     bool is_of_attempt = cause->kind == MG_CAUSE_REPLY && is_running(step) && step->kind != MG_KIND_UNDO &&
-                         cause->attempt == step->attempt && cause->reply_kind == step->kind;
-    bool has_result = cause->has_result;
-    if (is_of_attempt && cause->outcome == MG_OUTCOME_DONE) {
+                         cause->attempt == step->attempt && reply.kind == step->kind;
+    bool has_result = cause->kind == MG_CAUSE_SETTLE && cause->settle.has_result;
+    if (is_of_attempt && reply.outcome == MG_OUTCOME_DONE) {
         has_result = world_chance(&witness->world, 90);
     } else if (is_of_attempt &&
-               (cause->outcome == MG_OUTCOME_ACCEPTED || cause->outcome == MG_OUTCOME_UNKNOWN)) {
+               (reply.outcome == MG_OUTCOME_ACCEPTED || reply.outcome == MG_OUTCOME_UNKNOWN)) {
         has_result = world_chance(&witness->world, 33);
     }
     return witness->context.known_results | (has_result ? UINT64_C(1) << cause->step : 0);
@@ -91,6 +92,7 @@ static inline void witness_forget_results(struct witness *witness)
  * earlier one could act any more, and it has no second copy: so none has acted or will. */
 static inline bool is_refusal_a_proof(const struct witness *witness, const struct mg_cause *cause)
 {
+    const struct mg_cause_reply reply = reply_of(cause);
     const struct remote_attempt *attempts = witness->world.attempts[cause->step];
     int64_t begun_ms =
         attempts[cause->attempt].complete_by_ms - witness->plan.steps[cause->step].complete_within_ms;
@@ -102,9 +104,9 @@ static inline bool is_refusal_a_proof(const struct witness *witness, const struc
         }
     }
     return witness->before.steps[cause->step].state == MG_STEP_UNDO_RUNNING &&
-           cause->kind == MG_CAUSE_REPLY && cause->executed == MG_EXECUTED_NO && !cause->may_still_act &&
+           cause->kind == MG_CAUSE_REPLY && reply.executed == MG_EXECUTED_NO && !reply.may_still_act &&
            !attempts[cause->attempt].is_open &&
-           (cause->outcome == MG_OUTCOME_PERMANENT || cause->outcome == MG_OUTCOME_ABSENT);
+           (reply.outcome == MG_OUTCOME_PERMANENT || reply.outcome == MG_OUTCOME_ABSENT);
 }
 
 static inline bool has_request(const struct mg_decision *decision, int step)
@@ -121,17 +123,19 @@ static inline bool is_asking_facts(const struct mg_decision *decision)
 /* Likewise for the undo: one that has gone out and was not proved to have had no effect may have happened. */
 static inline void witness_undo_maybe(struct witness *witness, const struct mg_cause *cause)
 {
+    const struct mg_cause_reply reply = reply_of(cause);
     int i = cause->step;
     const struct mg_step *before = &witness->before.steps[i];
     bool is_newest_undo = before->kind == MG_KIND_UNDO && before->is_undo_dispatched,
          is_reply = cause->kind == MG_CAUSE_REPLY && cause->attempt == before->attempt,
-         was_certain = cause->executed == MG_EXECUTED_NO && !cause->may_still_act;
-    bool is_answered = is_newest_undo && is_reply && cause->reply_kind == MG_KIND_UNDO &&
+         was_certain = reply.executed == MG_EXECUTED_NO && !reply.may_still_act;
+    bool is_answered = is_newest_undo && is_reply && reply.kind == MG_KIND_UNDO &&
                        mg_step_is_backward(before) && before->state != MG_STEP_UNDONE;
-    if (cause->kind == MG_CAUSE_SETTLE && cause->outcome != MG_OUTCOME_DONE) {
+    if (cause->kind == MG_CAUSE_SETTLE && cause->settle.outcome != MG_OUTCOME_DONE) {
         witness->is_undo_maybe[i] = false;
     }
-    if (cause->kind == MG_CAUSE_RESUME && cause->is_repeat) { /* the operator's word that there was none */
+    if (cause->kind == MG_CAUSE_RESUME &&
+        cause->resume.is_repeat) { /* the operator's word that there was none */
         witness->is_undo_maybe[i] = false;
         witness->may_undo_again[i] = before->state == MG_STEP_UNDO_FAILED;
     }
@@ -139,11 +143,11 @@ static inline void witness_undo_maybe(struct witness *witness, const struct mg_c
         (cause->kind == MG_CAUSE_OVERDUE || (cause->kind == MG_CAUSE_UNPUBLISHABLE && !was_certain))) {
         witness->is_undo_maybe[i] = true;
     }
-    if (is_answered && cause->outcome != MG_OUTCOME_ABSENT) { /* a further one finds nothing again */
+    if (is_answered && reply.outcome != MG_OUTCOME_ABSENT) { /* a further one finds nothing again */
         witness->is_undo_maybe[i] = witness->is_undo_maybe[i] || !was_certain;
     }
     if (before->state == MG_STEP_UNDO_RUNNING && before->kind == MG_KIND_VERIFY && is_reply &&
-        mg_step_asks_undone(before) && (cause->outcome == MG_OUTCOME_ABSENT || cause->is_work_refused)) {
+        mg_step_asks_undone(before) && (reply.outcome == MG_OUTCOME_ABSENT || reply.is_work_refused)) {
         witness->is_undo_maybe[i] = false;
     }
     /* The next undo is of another do. */
@@ -154,13 +158,14 @@ static inline void witness_undo_maybe(struct witness *witness, const struct mg_c
 /* The witness's own account of maybe (law 10, sticky maybe), from the cause alone. */
 static inline void witness_maybe(struct witness *witness, const struct mg_cause *cause)
 {
+    const struct mg_cause_reply reply = reply_of(cause);
     int i = cause->step;
-    if (cause->kind == MG_CAUSE_RESUME && cause->is_repeat) {
+    if (cause->kind == MG_CAUSE_RESUME && cause->resume.is_repeat) {
         witness->may_do_again[i] = witness->is_let_go[i] = true;
         return;
     }
     if (cause->kind == MG_CAUSE_SETTLE) {
-        witness->is_maybe[i] = witness->is_maybe[i] && cause->outcome == MG_OUTCOME_DONE;
+        witness->is_maybe[i] = witness->is_maybe[i] && cause->settle.outcome == MG_OUTCOME_DONE;
         return;
     }
     if (cause->kind != MG_CAUSE_REPLY && cause->kind != MG_CAUSE_OVERDUE &&
@@ -169,15 +174,15 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
     }
     const struct mg_step_plan *plan = &witness->plan.steps[i];
     if (mg_step_asks_undone(&witness->before.steps[i]) && witness->before.steps[i].kind == MG_KIND_VERIFY) {
-        bool is_undone = cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_DONE;
+        bool is_undone = cause->kind == MG_CAUSE_REPLY && reply.outcome == MG_OUTCOME_DONE;
         witness->is_maybe[i] = witness->is_maybe[i] && !is_undone;
         return;
     }
     enum mg_kind kind = witness->before.steps[i].kind;
-    bool is_good = cause->outcome == MG_OUTCOME_DONE || cause->outcome == MG_OUTCOME_ACCEPTED;
-    bool was_certain = cause->executed == MG_EXECUTED_NO && !cause->may_still_act &&
+    bool is_good = reply.outcome == MG_OUTCOME_DONE || reply.outcome == MG_OUTCOME_ACCEPTED;
+    bool was_certain = reply.executed == MG_EXECUTED_NO && !reply.may_still_act &&
                        cause->kind != MG_CAUSE_OVERDUE && cause->kind != MG_CAUSE_REPUBLISHED;
-    if (kind == MG_KIND_VERIFY && cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ABSENT) {
+    if (kind == MG_KIND_VERIFY && cause->kind == MG_CAUSE_REPLY && reply.outcome == MG_OUTCOME_ABSENT) {
         witness->may_do_again[i] = true;
     } else if (kind == MG_KIND_DO && !was_certain) {
         witness->may_do_again[i] = false;
@@ -185,21 +190,21 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
     if (kind == MG_KIND_DO && (cause->kind == MG_CAUSE_OVERDUE || cause->kind == MG_CAUSE_REPUBLISHED)) {
         witness->is_maybe[i] = true;
     } else if (kind == MG_KIND_DO && cause->kind == MG_CAUSE_UNPUBLISHABLE) {
-        witness->is_maybe[i] = witness->is_maybe[i] || cause->executed != MG_EXECUTED_NO;
+        witness->is_maybe[i] = witness->is_maybe[i] || reply.executed != MG_EXECUTED_NO;
     } else if (kind == MG_KIND_DO && !witness->order.steps[i].is_maybe &&
                is_refusal_a_proof(witness, cause)) {
         witness->is_maybe[i] = false; /* the core may wait for more, since it does not see the broker */
     } else if (kind == MG_KIND_DO) {
-        bool is_working = cause->outcome == MG_OUTCOME_ACCEPTED && plan->finish_within_ms > 0;
-        bool is_doubt = !is_good && (cause->executed != MG_EXECUTED_NO || cause->may_still_act);
+        bool is_working = reply.outcome == MG_OUTCOME_ACCEPTED && plan->finish_within_ms > 0;
+        bool is_doubt = !is_good && (reply.executed != MG_EXECUTED_NO || reply.may_still_act);
         witness->is_maybe[i] = witness->is_maybe[i] || is_working || is_doubt;
     } else if (kind == MG_KIND_VERIFY && cause->kind == MG_CAUSE_REPLY &&
-               (cause->is_work_refused || (cause->outcome == MG_OUTCOME_ABSENT && plan->is_absent_final))) {
+               (reply.is_work_refused || (reply.outcome == MG_OUTCOME_ABSENT && plan->is_absent_final))) {
         witness->is_maybe[i] = false;
     } else if (kind == MG_KIND_UNDO && cause->kind == MG_CAUSE_REPLY &&
-               (is_good || cause->outcome == MG_OUTCOME_ABSENT)) {
-        bool is_polled = cause->outcome == MG_OUTCOME_ACCEPTED && plan->undo_finish_within_ms > 0;
-        bool is_early = cause->outcome == MG_OUTCOME_ABSENT &&
+               (is_good || reply.outcome == MG_OUTCOME_ABSENT)) {
+        bool is_polled = reply.outcome == MG_OUTCOME_ACCEPTED && plan->undo_finish_within_ms > 0;
+        bool is_early = reply.outcome == MG_OUTCOME_ABSENT &&
                         (witness->work_until_ms[i] > witness->context.now_ms ||
                          witness->order.steps[i].is_maybe); /* after a resume the core waits longer */
         witness->is_maybe[i] = witness->is_maybe[i] && (is_polled || is_early);
@@ -209,6 +214,7 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
 /* An undo that finds no effect of accepted work proves nothing before that work's time is over. */
 static inline void witness_work(struct witness *witness, const struct mg_cause *cause)
 {
+    const struct mg_cause_reply reply = reply_of(cause);
     int i = cause->step;
     const struct mg_step *step = &witness->order.steps[i], *before = &witness->before.steps[i];
     if (step->state == MG_STEP_DONE || step->state == MG_STEP_UNDONE ||
@@ -216,7 +222,7 @@ static inline void witness_work(struct witness *witness, const struct mg_cause *
         witness->work_until_ms[i] = 0;
         return;
     }
-    bool is_open = cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ACCEPTED;
+    bool is_open = cause->kind == MG_CAUSE_REPLY && reply.outcome == MG_OUTCOME_ACCEPTED;
     bool is_learning =
         mg_step_is_backward(before) && before->kind == MG_KIND_VERIFY && !mg_step_asks_undone(before);
     bool is_found =

@@ -192,11 +192,11 @@ static inline void cell_change_check(struct cell_world *world, const struct mg_o
 
 /* ---- causes ---- */
 
-static inline enum mg_verdict cell_decide(struct cell_world *world, struct mg_cause cause)
+static inline enum mg_verdict cell_decide(struct cell_world *world, struct mg_cause cause, bool has_result)
 {
     struct cell *at = &world->at;
     const struct mg_order before = at->order;
-    uint64_t known = at->known | (cause.has_result && cause.step >= 0 ? UINT64_C(1) << cause.step : 0);
+    uint64_t known = at->known | (has_result && cause.step >= 0 ? UINT64_C(1) << cause.step : 0);
     const struct mg_context context = {.now_ms = at->now_ms,
                                        .random = (uint64_t)at->now_ms,
                                        .quiesce_ms = 3000,
@@ -209,7 +209,7 @@ static inline enum mg_verdict cell_decide(struct cell_world *world, struct mg_ca
     }
     if (verdict == MG_GO) {
         at->known = known;
-        at->was_repeated = at->was_repeated || cause.is_repeat;
+        at->was_repeated = at->was_repeated || (cause.kind == MG_CAUSE_RESUME && cause.resume.is_repeat);
         cell_change_check(world, &before);
         for (int i = 0; i < CELL_STEPS; i++) { /* a result is that of an effect */
             bool is_gone = at->order.steps[i].state == MG_STEP_UNDONE ||
@@ -225,16 +225,17 @@ static inline void cell_reply(struct cell_world *world, int step, enum mg_outcom
 {
     const struct mg_step *at = &world->at.order.steps[step];
     bool is_verify = at->kind == MG_KIND_VERIFY;
-    (void)cell_decide(world,
-                      (struct mg_cause){.kind = MG_CAUSE_REPLY,
-                                        .step = step,
-                                        .attempt = at->attempt,
-                                        .reply_kind = at->kind,
-                                        .outcome = outcome,
-                                        .executed = executed,
-                                        .has_result = has_result,
-                                        .is_work_refused = is_verify && outcome == MG_OUTCOME_PERMANENT,
-                                        .retry_after_ms = -1});
+    (void)cell_decide(
+        world,
+        (struct mg_cause){.kind = MG_CAUSE_REPLY,
+                          .step = step,
+                          .attempt = at->attempt,
+                          .reply = {.kind = at->kind,
+                                    .outcome = outcome,
+                                    .executed = executed,
+                                    .is_work_refused = is_verify && outcome == MG_OUTCOME_PERMANENT,
+                                    .retry_after_ms = -1}},
+        has_result);
 }
 
 static inline void cell_overdue(struct cell_world *world, int step)
@@ -242,8 +243,7 @@ static inline void cell_overdue(struct cell_world *world, int step)
     const struct mg_step *at = &world->at.order.steps[step];
     cell_time_pass(world, at->complete_by_ms);
     (void)cell_decide(
-        world, (struct mg_cause){
-                   .kind = MG_CAUSE_OVERDUE, .step = step, .attempt = at->attempt, .retry_after_ms = -1});
+        world, (struct mg_cause){.kind = MG_CAUSE_OVERDUE, .step = step, .attempt = at->attempt}, false);
 }
 
 /* A verify, of a do or an undo, answered truly. */
@@ -292,16 +292,18 @@ static inline enum mg_verdict cell_command(struct cell_world *world, enum cell_v
         MG_CAUSE_SETTLE, MG_CAUSE_SKIP,   MG_CAUSE_COMPENSATE, MG_CAUSE_CANCEL};
     bool is_of_step =
         verb == VERB_REPEAT || verb == VERB_SETTLE_DONE || verb == VERB_SETTLE_ABSENT || verb == VERB_SKIP;
-    return cell_decide(
-        world, (struct mg_cause){.kind = KINDS[verb],
-                                 .step = is_of_step ? step : -1,
-                                 .version = world->at.order.version,
-                                 .outcome = verb == VERB_SETTLE_ABSENT ? MG_OUTCOME_ABSENT : MG_OUTCOME_DONE,
-                                 .is_request_changed = verb == VERB_RESUME_CHANGED,
-                                 .is_repeat = verb == VERB_REPEAT,
-                                 .has_result = verb == VERB_SETTLE_DONE,
-                                 .is_result_missing = (world->at.known >> step & 1) == 0,
-                                 .retry_after_ms = -1});
+    struct mg_cause cause = {
+        .kind = KINDS[verb], .step = is_of_step ? step : -1, .version = world->at.order.version};
+    if (cause.kind == MG_CAUSE_RESUME) {
+        cause.resume = (struct mg_cause_resume){.is_request_changed = verb == VERB_RESUME_CHANGED,
+                                                .is_repeat = verb == VERB_REPEAT};
+    } else if (cause.kind == MG_CAUSE_SETTLE) {
+        cause.settle = (struct mg_cause_settle){.outcome = verb == VERB_SETTLE_ABSENT ? MG_OUTCOME_ABSENT
+                                                                                      : MG_OUTCOME_DONE,
+                                                .has_result = verb == VERB_SETTLE_DONE,
+                                                .is_result_missing = (world->at.known >> step & 1) == 0};
+    }
+    return cell_decide(world, cause, verb == VERB_SETTLE_DONE);
 }
 
 #endif

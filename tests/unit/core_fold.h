@@ -9,10 +9,10 @@ static inline struct mg_cause facts_find(struct witness *witness, int step)
 {
     static const enum mg_fact facts[] = {MG_FACT_GO, MG_FACT_GO, MG_FACT_GO, MG_FACT_SKIP, MG_FACT_SKIP};
     struct world *world = &witness->world;
-    struct mg_cause cause = {.kind = MG_CAUSE_FACTS, .step = step, .retry_after_ms = -1};
-    cause.fact = facts[world_pick(world, 5)];
+    struct mg_cause cause = {.kind = MG_CAUSE_FACTS, .step = step};
+    cause.facts.fact = facts[world_pick(world, 5)];
     if (world_fault(world, 15)) {
-        cause.fact = world_chance(world, 50) ? MG_FACT_REFUSE : MG_FACT_ERROR;
+        cause.facts.fact = world_chance(world, 50) ? MG_FACT_REFUSE : MG_FACT_ERROR;
     }
     return cause;
 }

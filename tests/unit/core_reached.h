@@ -123,10 +123,10 @@ static bool is_founded(const struct witness *witness, const struct mg_cause *cau
     case MG_REASON_NEEDS_SKIPPED:
         return lacks_need && transition->to == MG_STEP_SKIPPED;
     case MG_REASON_SKIP_REFUSED:
-        return (lacks_need || (is_its_own && cause->fact == MG_FACT_SKIP)) &&
+        return (lacks_need || (is_its_own && cause->facts.fact == MG_FACT_SKIP)) &&
                witness->is_maybe[transition->step] && transition->to == MG_STEP_FAILED;
     default:
-        return is_its_own && cause->fact == FACTS[transition->reason] &&
+        return is_its_own && cause->facts.fact == FACTS[transition->reason] &&
                (transition->to == MG_STEP_SKIPPED) == (transition->reason == MG_REASON_WHEN_FALSE);
     }
 }

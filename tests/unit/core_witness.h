@@ -20,8 +20,9 @@ static inline void witness_generation(struct witness *witness, const struct mg_c
                 "step %d: resumed after a refusal under the old key", i);
     }
     if (after->generation > before->generation && !was_undone) {
-        bool is_allowed = cause->kind == MG_CAUSE_RESTART ||
-                          (cause->kind == MG_CAUSE_RESUME && (is_refused || cause->is_request_changed));
+        bool is_allowed =
+            cause->kind == MG_CAUSE_RESTART ||
+            (cause->kind == MG_CAUSE_RESUME && (is_refused || cause->resume.is_request_changed));
         WITNESS(witness, is_allowed, "step %d: the generation rose by %s", i, mg_cause_name(cause->kind));
         WITNESS(witness, !witness->is_maybe[i], "step %d: the generation rose after maybe", i);
     }
@@ -269,13 +270,14 @@ static inline void witness_transitions(struct witness *witness)
 /* Law 7, waiting is not failing: a step that waits for its service uses up no attempt. */
 static inline void witness_counts(struct witness *witness, const struct mg_cause *cause)
 {
+    const struct mg_cause_reply reply = reply_of(cause);
     const struct mg_order *before = &witness->before, *after = &witness->order;
-    bool may_count =
-        cause->kind == MG_CAUSE_UNRENDERABLE || cause->kind == MG_CAUSE_REQUEST_CHANGED ||
-        (cause->kind == MG_CAUSE_FACTS && (cause->fact == MG_FACT_REFUSE || cause->fact == MG_FACT_ERROR));
+    bool may_count = cause->kind == MG_CAUSE_UNRENDERABLE || cause->kind == MG_CAUSE_REQUEST_CHANGED ||
+                     (cause->kind == MG_CAUSE_FACTS &&
+                      (cause->facts.fact == MG_FACT_REFUSE || cause->facts.fact == MG_FACT_ERROR));
     if (cause->kind == MG_CAUSE_REPLY) {
-        may_count = !cause->is_service_down || cause->outcome == MG_OUTCOME_PERMANENT ||
-                    cause->outcome == MG_OUTCOME_ABSENT;
+        may_count = !reply.is_service_down || reply.outcome == MG_OUTCOME_PERMANENT ||
+                    reply.outcome == MG_OUTCOME_ABSENT;
     } else if (cause->kind == MG_CAUSE_OVERDUE) {
         may_count = !is_away(witness->context.gate[cause->step]);
     }
@@ -296,6 +298,7 @@ static inline void witness_counts(struct witness *witness, const struct mg_cause
  * over. */
 static inline void witness_polls(struct witness *witness, const struct mg_cause *cause, int i)
 {
+    const struct mg_cause_reply reply = reply_of(cause);
     const struct mg_step *before = &witness->before.steps[i], *after = &witness->order.steps[i];
     bool is_of_undo = mg_step_asks_undone(before) && before->finish_by_ms > 0 &&
                       before->state == MG_STEP_UNDO_RUNNING && before->kind == MG_KIND_VERIFY;
@@ -303,9 +306,9 @@ static inline void witness_polls(struct witness *witness, const struct mg_cause 
         cause->step == i && before->is_accepted && (before->state == MG_STEP_RUNNING || is_of_undo);
     bool is_silent = cause->kind == MG_CAUSE_OVERDUE && !is_away(witness->context.gate[i]);
     bool is_bad = cause->kind == MG_CAUSE_REPLY &&
-                  ((cause->outcome == MG_OUTCOME_PERMANENT && !cause->is_work_refused) ||
-                   (!cause->is_service_down &&
-                    (cause->outcome == MG_OUTCOME_TRANSIENT || cause->outcome == MG_OUTCOME_UNKNOWN)));
+                  ((reply.outcome == MG_OUTCOME_PERMANENT && !reply.is_work_refused) ||
+                   (!reply.is_service_down &&
+                    (reply.outcome == MG_OUTCOME_TRANSIENT || reply.outcome == MG_OUTCOME_UNKNOWN)));
     if (is_of_poll && (is_silent || is_bad)) {
         witness->poll_failures[i]++;
         for (int t = 0; t < witness->decision.transition_count; t++) {
@@ -321,7 +324,7 @@ static inline void witness_polls(struct witness *witness, const struct mg_cause 
                     after->due_at_ms > witness->context.now_ms,
                 "step %d: a poll that failed is repeated at once", i);
     }
-    bool is_absent = is_of_poll && cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ABSENT;
+    bool is_absent = is_of_poll && cause->kind == MG_CAUSE_REPLY && reply.outcome == MG_OUTCOME_ABSENT;
     if (is_absent && witness->order.version > witness->before.version) {
         bool is_early = before->quiet_at_ms > witness->context.now_ms;
         WITNESS(witness, !is_early || after->is_maybe, "step %d: absent before its attempt is over", i);
@@ -332,7 +335,7 @@ static inline void witness_polls(struct witness *witness, const struct mg_cause 
     }
     bool is_resumed = before->state == MG_STEP_FAILED && after->state != MG_STEP_FAILED;
     if (!after->is_accepted || is_absent || is_resumed ||
-        (is_of_poll && cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ACCEPTED)) {
+        (is_of_poll && cause->kind == MG_CAUSE_REPLY && reply.outcome == MG_OUTCOME_ACCEPTED)) {
         witness->poll_failures[i] = 0;
     }
     bool is_polled =
@@ -425,6 +428,7 @@ static inline void witness_order(struct witness *witness)
  * database clock). */
 static inline void witness_cause(struct witness *witness, const struct mg_cause *cause)
 {
+    const struct mg_cause_reply reply = reply_of(cause);
     const struct mg_order *before = &witness->before;
     int64_t now_ms = witness->context.now_ms;
     bool is_of_step = cause->kind == MG_CAUSE_REPLY || cause->kind == MG_CAUSE_OVERDUE ||
@@ -435,7 +439,7 @@ static inline void witness_cause(struct witness *witness, const struct mg_cause 
         const struct mg_step *step = &before->steps[cause->step];
         WITNESS(witness, cause->attempt == step->attempt, "step %d: a word about attempt %u, not %u",
                 cause->step, cause->attempt, step->attempt);
-        WITNESS(witness, cause->kind != MG_CAUSE_REPLY || cause->reply_kind == step->kind,
+        WITNESS(witness, cause->kind != MG_CAUSE_REPLY || reply.kind == step->kind,
                 "step %d: a reply to another kind", cause->step);
         WITNESS(witness, cause->kind != MG_CAUSE_OVERDUE || step->complete_by_ms <= now_ms,
                 "step %d: overdue too early", cause->step);
@@ -455,15 +459,16 @@ static inline void witness_facts(struct witness *witness, const struct mg_cause 
                          *after = &witness->order.steps[cause->step];
     WITNESS(witness, before->state == MG_STEP_PENDING, "step %d: facts of a step that is %s", cause->step,
             mg_step_state_name(before->state));
-    WITNESS(witness, cause->fact == MG_FACT_GO || after->state != MG_STEP_RUNNING,
+    WITNESS(witness, cause->facts.fact == MG_FACT_GO || after->state != MG_STEP_RUNNING,
             "step %d goes out against its guard", cause->step);
-    WITNESS(witness, cause->fact == MG_FACT_GO || after->state != MG_STEP_PENDING,
+    WITNESS(witness, cause->facts.fact == MG_FACT_GO || after->state != MG_STEP_PENDING,
             "step %d: its guard is passed over", cause->step);
-    witness->is_let_go[cause->step] = cause->fact == MG_FACT_GO;
+    witness->is_let_go[cause->step] = cause->facts.fact == MG_FACT_GO;
 }
 
 static inline void witness_go(struct witness *witness, const struct mg_cause *cause)
 {
+    const struct mg_cause_reply reply = reply_of(cause);
     witness_cause(witness, cause);
     if (cause->kind == MG_CAUSE_FACTS) {
         witness_facts(witness, cause);
@@ -480,9 +485,9 @@ static inline void witness_go(struct witness *witness, const struct mg_cause *ca
     if (cause->kind == MG_CAUSE_REPLY && cause->attempt < WORLD_ATTEMPTS) {
         struct remote_attempt *at = &witness->world.attempts[cause->step][cause->attempt];
         at->is_answered = true;
-        at->is_accepted = cause->outcome == MG_OUTCOME_ACCEPTED;
-        at->is_open = at->is_open || cause->may_still_act;
-        at->was_given_up = at->was_given_up || cause->may_still_act;
+        at->is_accepted = reply.outcome == MG_OUTCOME_ACCEPTED;
+        at->is_open = at->is_open || reply.may_still_act;
+        at->was_given_up = at->was_given_up || reply.may_still_act;
     }
     if (cause->step >= 0 && cause->step < witness->order.step_count) {
         witness_undo_maybe(witness, cause);
@@ -494,7 +499,7 @@ static inline void witness_go(struct witness *witness, const struct mg_cause *ca
     witness_counts(witness, cause);
     witness_steps(witness, cause);
     witness_order(witness);
-    struct mg_cause nudge = {.kind = MG_CAUSE_NUDGE, .step = -1, .retry_after_ms = -1};
+    struct mg_cause nudge = {.kind = MG_CAUSE_NUDGE, .step = -1};
     static struct mg_order again;
     static struct mg_decision second;
     again = witness->order;

@@ -45,6 +45,18 @@ struct remote_attempt {
     bool was_delivered, was_delivered_again, was_replied_to;
 };
 
+/* The facts of a reply, and of a request that the broker refused. Of any other cause: done, and executed. */
+static inline struct mg_cause_reply reply_of(const struct mg_cause *cause)
+{
+    struct mg_cause_reply reply = {.outcome = MG_OUTCOME_DONE, .executed = MG_EXECUTED_YES};
+    if (cause->kind == MG_CAUSE_REPLY) {
+        reply = cause->reply;
+    } else if (cause->kind == MG_CAUSE_UNPUBLISHABLE) {
+        reply.executed = cause->unpublishable.executed;
+    }
+    return reply;
+}
+
 enum message_kind { MESSAGE_REQUEST, MESSAGE_REPLY, MESSAGE_LATE_DO };
 
 struct message {
@@ -153,18 +165,18 @@ static inline void world_reply(struct world *world, int step, uint32_t attempt, 
     if (executed == MG_EXECUTED_NO && at->kind == MG_KIND_DO) {
         at->is_no = true;
     }
-    reply.reply =
-        (struct mg_cause){.kind = MG_CAUSE_REPLY,
-                          .step = step,
-                          .attempt = attempt,
-                          .reply_kind = at->kind,
-                          .outcome = outcome,
-                          .executed = executed,
-                          .is_service_down = is_service_down,
-                          .is_work_refused = at->kind == MG_KIND_VERIFY && outcome == MG_OUTCOME_PERMANENT &&
-                                             executed == MG_EXECUTED_NO,
-                          .may_still_act = at->is_late || at->was_delivered_again,
-                          .retry_after_ms = world_chance(world, 10) ? 2000 : -1};
+    reply.reply = (struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                    .step = step,
+                                    .attempt = attempt,
+                                    .reply = {.kind = at->kind,
+                                              .outcome = outcome,
+                                              .executed = executed,
+                                              .is_service_down = is_service_down,
+                                              .is_work_refused = at->kind == MG_KIND_VERIFY &&
+                                                                 outcome == MG_OUTCOME_PERMANENT &&
+                                                                 executed == MG_EXECUTED_NO,
+                                              .may_still_act = at->is_late || at->was_delivered_again,
+                                              .retry_after_ms = world_chance(world, 10) ? 2000 : -1}};
     world_broker_take(world, &reply);
 }
 

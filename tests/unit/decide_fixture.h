@@ -56,13 +56,12 @@ static inline void submit(void)
 
 static inline enum mg_verdict reply_executed(int step, enum mg_outcome outcome, enum mg_executed executed)
 {
-    return decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
-                                    .step = step,
-                                    .attempt = order.steps[step].attempt,
-                                    .reply_kind = order.steps[step].kind,
-                                    .outcome = outcome,
-                                    .executed = executed,
-                                    .retry_after_ms = -1});
+    return decide((struct mg_cause){
+        .kind = MG_CAUSE_REPLY,
+        .step = step,
+        .attempt = order.steps[step].attempt,
+        .reply = {
+            .kind = order.steps[step].kind, .outcome = outcome, .executed = executed, .retry_after_ms = -1}});
 }
 
 static inline enum mg_verdict reply(int step, enum mg_outcome outcome)
@@ -98,15 +97,18 @@ static inline enum mg_verdict overdue(int step)
 
 static inline enum mg_verdict operate(enum mg_cause_kind kind, int step, enum mg_outcome outcome)
 {
-    return decide(
-        (struct mg_cause){.kind = kind, .step = step, .version = order.version, .outcome = outcome});
+    struct mg_cause cause = {.kind = kind, .step = step, .version = order.version};
+    if (kind == MG_CAUSE_SETTLE) {
+        cause.settle.outcome = outcome;
+    }
+    return decide(cause);
 }
 
 /* A resume by the operator's word for this step. */
 static inline enum mg_verdict repeat(int step)
 {
     return decide((struct mg_cause){
-        .kind = MG_CAUSE_RESUME, .step = step, .version = order.version, .is_repeat = true});
+        .kind = MG_CAUSE_RESUME, .step = step, .version = order.version, .resume = {.is_repeat = true}});
 }
 
 /* A refusal to the verify of step 0: of its work, or of the question. */
@@ -116,11 +118,11 @@ static inline enum mg_verdict verify_refuses(bool is_work_refused)
     return decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                                     .step = 0,
                                     .attempt = order.steps[0].attempt,
-                                    .reply_kind = MG_KIND_VERIFY,
-                                    .outcome = MG_OUTCOME_PERMANENT,
-                                    .executed = MG_EXECUTED_NO,
-                                    .is_work_refused = is_work_refused,
-                                    .retry_after_ms = -1});
+                                    .reply = {.kind = MG_KIND_VERIFY,
+                                              .outcome = MG_OUTCOME_PERMANENT,
+                                              .executed = MG_EXECUTED_NO,
+                                              .is_work_refused = is_work_refused,
+                                              .retry_after_ms = -1}});
 }
 
 static inline int count_effects(enum mg_effect_kind kind)

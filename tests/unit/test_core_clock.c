@@ -59,11 +59,11 @@ static void answer_open(int step)
     ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                                               .step = step,
                                               .attempt = order.steps[step].attempt,
-                                              .reply_kind = MG_KIND_DO,
-                                              .outcome = MG_OUTCOME_UNKNOWN,
-                                              .executed = MG_EXECUTED_MAYBE,
-                                              .may_still_act = true,
-                                              .retry_after_ms = -1}),
+                                              .reply = {.kind = MG_KIND_DO,
+                                                        .outcome = MG_OUTCOME_UNKNOWN,
+                                                        .executed = MG_EXECUTED_MAYBE,
+                                                        .may_still_act = true,
+                                                        .retry_after_ms = -1}}),
                      MG_GO);
 }
 

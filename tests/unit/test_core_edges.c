@@ -226,7 +226,7 @@ START_TEST(lost_state_waits_for_a_person_whatever_is_settled)
     ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                                               .step = 0,
                                               .attempt = order.steps[0].attempt + 3,
-                                              .outcome = MG_OUTCOME_DONE}),
+                                              .reply = {.outcome = MG_OUTCOME_DONE}}),
                      MG_GO);
     ck_assert_int_eq(order.state, MG_ORDER_ERROR);
     ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_DONE), MG_GO);
@@ -261,7 +261,7 @@ START_TEST(undone_step_that_turned_up_again_can_be_found_absent)
     decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                              .step = 0,
                              .attempt = order.steps[0].attempt + 1,
-                             .outcome = MG_OUTCOME_DONE});
+                             .reply = {.outcome = MG_OUTCOME_DONE}});
     ck_assert(order.steps[0].is_maybe);
     ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_ABSENT), MG_GO);
     ck_assert(!order.steps[0].is_maybe);

@@ -229,17 +229,16 @@ static bool work_end(int step, bool is_good)
 static bool due(int step)
 {
     const struct mg_step *at = &world.at.order.steps[step];
-    struct mg_cause cause = {
-        .kind = MG_CAUSE_DUE, .step = step, .attempt = at->attempt, .retry_after_ms = -1};
+    struct mg_cause cause = {.kind = MG_CAUSE_DUE, .step = step, .attempt = at->attempt};
     cell_time_pass(&world, at->due_at_ms);
-    return cell_decide(&world, cause) == MG_GO;
+    return cell_decide(&world, cause, false) == MG_GO;
 }
 
 static bool expire(void)
 {
-    struct mg_cause cause = {.kind = MG_CAUSE_EXPIRED, .step = -1, .retry_after_ms = -1};
+    struct mg_cause cause = {.kind = MG_CAUSE_EXPIRED, .step = -1};
     cell_time_pass(&world, world.at.order.complete_by_ms);
-    return cell_decide(&world, cause) == MG_GO;
+    return cell_decide(&world, cause, false) == MG_GO;
 }
 
 /* False: such an event does not come here. */
@@ -481,8 +480,7 @@ static void plan_walk(enum policy policy, enum shape shape, bool is_error)
     plan_make(policy, shape, is_error);
     world.at.now_ms = context.now_ms;
     mg_order_init(&world.plan, &context, 0, &world.at.order);
-    (void)cell_decide(&world,
-                      (struct mg_cause){.kind = MG_CAUSE_SUBMITTED, .step = -1, .retry_after_ms = -1});
+    (void)cell_decide(&world, (struct mg_cause){.kind = MG_CAUSE_SUBMITTED, .step = -1}, false);
     cell_add(-1, "submitted");
     for (int cell = 0; cell < cell_count; cell++) {
         events_try(cell, policy, shape);

@@ -112,6 +112,7 @@ static void plan_make(struct witness *witness)
 
 static void trace_decision(struct witness *witness, const struct mg_cause *cause)
 {
+    const struct mg_cause_reply reply = reply_of(cause);
     static const char *const verdicts[] = {"go", "duplicate", "stale", "refused", "impossible"};
     const struct mg_order *order = &witness->order;
     char steps[WORLD_STEPS * 48];
@@ -123,7 +124,7 @@ static void trace_decision(struct witness *witness, const struct mg_cause *cause
                                 step->generation);
     }
     TRACE(&witness->world, "%s step %d attempt %u %s %s -> %s (%s); %s:%s", mg_cause_name(cause->kind),
-          cause->step, cause->attempt, mg_outcome_name(cause->outcome), mg_executed_name(cause->executed),
+          cause->step, cause->attempt, mg_outcome_name(reply.outcome), mg_executed_name(reply.executed),
           verdicts[witness->decision.verdict], witness->decision.why, mg_order_state_name(order->state),
           steps);
 }
@@ -138,23 +139,22 @@ static void request_send(struct witness *witness, int step, uint32_t attempt)
     if (witness->order.steps[step].attempt != attempt || !is_running(&witness->order.steps[step])) {
         return;
     }
-    struct mg_cause failed = {.step = step, .attempt = attempt, .retry_after_ms = -1};
+    struct mg_cause failed = {.step = step, .attempt = attempt};
     bool is_taken = true;
     if (world_fault(world, 2)) {
         failed.kind = coin(world, 70) ? MG_CAUSE_UNRENDERABLE : MG_CAUSE_REQUEST_CHANGED;
         is_taken = false;
     } else if (world_fault(world, 5)) {
         failed.kind = MG_CAUSE_UNPUBLISHABLE;
-        failed.executed = coin(world, 50) ? MG_EXECUTED_NO : MG_EXECUTED_MAYBE;
-        is_taken = failed.executed == MG_EXECUTED_MAYBE;
+        failed.unpublishable.executed = coin(world, 50) ? MG_EXECUTED_NO : MG_EXECUTED_MAYBE;
+        is_taken = failed.unpublishable.executed == MG_EXECUTED_MAYBE;
     } else if (!witness->plan.steps[step].is_at_most_once && world_fault(world, 3)) {
-        struct mg_cause again = {
-            .kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = attempt, .retry_after_ms = -1};
+        struct mg_cause again = {.kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = attempt};
         world->attempts[step][attempt].is_open = true;
         (void)decide(witness, again);
         if (coin(world, 50)) {
             failed.kind = MG_CAUSE_UNPUBLISHABLE;
-            failed.executed = MG_EXECUTED_NO;
+            failed.unpublishable.executed = MG_EXECUTED_NO;
         }
     }
     world->attempts[step][attempt].is_out = is_taken;
@@ -251,7 +251,7 @@ static void supervisor_ask(struct witness *witness)
     int64_t now_ms = witness->world.now_ms;
     for (int i = 0; i < witness->order.step_count; i++) {
         const struct mg_step *step = &witness->order.steps[i];
-        struct mg_cause ask = {.step = i, .attempt = step->attempt, .retry_after_ms = -1};
+        struct mg_cause ask = {.step = i, .attempt = step->attempt};
         if (world_fault(&witness->world, 10)) {
             continue; /* its command is lost and repeated */
         }
@@ -276,8 +276,7 @@ static void stray_cause(struct witness *witness)
                                                MG_CAUSE_NUDGE,    MG_CAUSE_OWED, MG_CAUSE_REATTACHED,
                                                MG_CAUSE_SUBMITTED};
     int step = world_pick(&witness->world, witness->order.step_count);
-    struct mg_cause cause = {
-        .kind = kinds[world_pick(&witness->world, 7)], .step = step, .retry_after_ms = -1};
+    struct mg_cause cause = {.kind = kinds[world_pick(&witness->world, 7)], .step = step};
     cause.attempt = witness->order.steps[step].attempt;
     if (cause.attempt > 0 && coin(&witness->world, 50)) {
         cause.attempt--;
@@ -287,8 +286,9 @@ static void stray_cause(struct witness *witness)
     }
     if (coin(&witness->world, 20)) { /* a reply of an agent that mixes up its kinds */
         cause.kind = MG_CAUSE_REPLY;
-        cause.reply_kind = (witness->order.steps[step].kind + 1) % MG_KIND_COUNT;
-        cause.executed = MG_EXECUTED_YES;
+        cause.reply = (struct mg_cause_reply){.kind = (witness->order.steps[step].kind + 1) % MG_KIND_COUNT,
+                                              .executed = MG_EXECUTED_YES,
+                                              .retry_after_ms = -1};
     }
     (void)decide(witness, cause);
 }
@@ -298,15 +298,17 @@ static void stray_cause(struct witness *witness)
 static enum mg_verdict operate(struct witness *witness, enum mg_cause_kind kind, int step,
                                enum mg_outcome outcome, bool is_request_changed)
 {
-    struct mg_cause cause = {
-        .kind = kind,
-        .step = step,
-        .version = witness->order.version - (world_fault(&witness->world, 10) ? 1 : 0),
-        .outcome = outcome,
-        .retry_after_ms = -1,
-        .is_request_changed = is_request_changed,
-        .has_result = kind == MG_CAUSE_SETTLE && outcome == MG_OUTCOME_DONE && coin(&witness->world, 70),
-        .is_result_missing = step >= 0 && (witness->context.known_results >> step & 1) == 0};
+    struct mg_cause cause = {.kind = kind,
+                             .step = step,
+                             .version = witness->order.version - (world_fault(&witness->world, 10) ? 1 : 0)};
+    if (kind == MG_CAUSE_RESUME) {
+        cause.resume.is_request_changed = is_request_changed;
+    } else if (kind == MG_CAUSE_SETTLE) {
+        cause.settle = (struct mg_cause_settle){
+            .outcome = outcome,
+            .has_result = outcome == MG_OUTCOME_DONE && coin(&witness->world, 70),
+            .is_result_missing = step >= 0 && (witness->context.known_results >> step & 1) == 0};
+    }
     return decide(witness, cause);
 }
 
@@ -335,8 +337,7 @@ static void operator_repeat(struct witness *witness, int step)
         (void)decide(witness, (struct mg_cause){.kind = MG_CAUSE_RESUME,
                                                 .step = step,
                                                 .version = witness->order.version,
-                                                .is_repeat = true,
-                                                .retry_after_ms = -1});
+                                                .resume = {.is_repeat = true}});
     }
 }
 

@@ -44,7 +44,8 @@ START_TEST(reply_of_an_older_attempt_changes_nothing)
     due(0);
     ck_assert_uint_eq(order.steps[0].attempt, 2);
     struct mg_order before = order;
-    struct mg_cause late = {.kind = MG_CAUSE_REPLY, .step = 0, .attempt = 1, .outcome = MG_OUTCOME_DONE};
+    struct mg_cause late = {
+        .kind = MG_CAUSE_REPLY, .step = 0, .attempt = 1, .reply = {.outcome = MG_OUTCOME_DONE}};
     ck_assert_int_eq(decide(late), MG_STALE_CAUSE);
     ck_assert_mem_eq(&before, &order, sizeof(order));
 }
@@ -60,8 +61,7 @@ START_TEST(reply_of_another_kind_changes_nothing)
     struct mg_cause wrong = {.kind = MG_CAUSE_REPLY,
                              .step = 0,
                              .attempt = order.steps[0].attempt,
-                             .reply_kind = MG_KIND_DO,
-                             .outcome = MG_OUTCOME_DONE};
+                             .reply = {.kind = MG_KIND_DO, .outcome = MG_OUTCOME_DONE}};
     ck_assert_int_eq(decide(wrong), MG_STALE_CAUSE);
 }
 END_TEST
@@ -69,7 +69,8 @@ END_TEST
 START_TEST(second_reply_of_an_attempt_is_a_duplicate)
 {
     submit();
-    struct mg_cause done = {.kind = MG_CAUSE_REPLY, .step = 0, .attempt = 1, .outcome = MG_OUTCOME_DONE};
+    struct mg_cause done = {
+        .kind = MG_CAUSE_REPLY, .step = 0, .attempt = 1, .reply = {.outcome = MG_OUTCOME_DONE}};
     ck_assert_int_eq(decide(done), MG_GO);
     ck_assert_int_eq(decide(done), MG_DUPLICATE);
 }
@@ -78,7 +79,8 @@ END_TEST
 START_TEST(reply_ahead_of_the_row_proves_lost_state)
 {
     submit();
-    struct mg_cause ahead = {.kind = MG_CAUSE_REPLY, .step = 0, .attempt = 5, .outcome = MG_OUTCOME_DONE};
+    struct mg_cause ahead = {
+        .kind = MG_CAUSE_REPLY, .step = 0, .attempt = 5, .reply = {.outcome = MG_OUTCOME_DONE}};
     ck_assert_int_eq(decide(ahead), MG_GO);
     ck_assert_int_eq(order.state, MG_ORDER_ERROR);
     ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_STATE_LOST));
@@ -298,11 +300,11 @@ START_TEST(service_that_is_away_costs_no_attempt)
     struct mg_cause down = {.kind = MG_CAUSE_REPLY,
                             .step = 0,
                             .attempt = 1,
-                            .outcome = MG_OUTCOME_TRANSIENT,
-                            .executed = MG_EXECUTED_NO,
-                            .is_service_down = true,
-                            .is_service_paused = _i == 1,
-                            .retry_after_ms = -1};
+                            .reply = {.outcome = MG_OUTCOME_TRANSIENT,
+                                      .executed = MG_EXECUTED_NO,
+                                      .is_service_down = true,
+                                      .is_service_paused = _i == 1,
+                                      .retry_after_ms = -1}};
     enum mg_reason reason = _i == 1 ? MG_REASON_SERVICE_PAUSED : MG_REASON_BREAKER_OPEN;
     ck_assert_int_eq(decide(down), MG_GO);
     ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
@@ -371,7 +373,7 @@ START_TEST(unpublishable_request_is_parked_and_counts_nothing)
     struct mg_cause refused = {.kind = MG_CAUSE_UNPUBLISHABLE,
                                .step = 0,
                                .attempt = 1,
-                               .executed = _i == 0 ? MG_EXECUTED_NO : MG_EXECUTED_MAYBE};
+                               .unpublishable = {.executed = _i == 0 ? MG_EXECUTED_NO : MG_EXECUTED_MAYBE}};
     ck_assert_int_eq(decide(refused), MG_GO);
     ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
     ck_assert_int_eq(order.steps[0].reason, MG_REASON_UNPUBLISHABLE);
@@ -506,8 +508,10 @@ START_TEST(changed_payload_is_refused_while_a_step_may_have_executed)
     }
     reply(0, MG_OUTCOME_PERMANENT);
     ck_assert_int_eq(order.state, MG_ORDER_ERROR);
-    struct mg_cause repair = {
-        .kind = MG_CAUSE_RESUME, .step = -1, .version = order.version, .is_request_changed = true};
+    struct mg_cause repair = {.kind = MG_CAUSE_RESUME,
+                              .step = -1,
+                              .version = order.version,
+                              .resume = {.is_request_changed = true}};
     ck_assert_int_eq(decide(repair), _i == 1 ? MG_REFUSED : MG_GO);
     if (_i == 0) {
         ck_assert_uint_ge(order.steps[0].generation, 1);
@@ -531,10 +535,10 @@ static void answered(int step, enum mg_outcome outcome, enum mg_executed execute
     ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                                               .step = step,
                                               .attempt = order.steps[step].attempt,
-                                              .reply_kind = order.steps[step].kind,
-                                              .outcome = outcome,
-                                              .executed = executed,
-                                              .retry_after_ms = retry_after_ms}),
+                                              .reply = {.kind = order.steps[step].kind,
+                                                        .outcome = outcome,
+                                                        .executed = executed,
+                                                        .retry_after_ms = retry_after_ms}}),
                      MG_GO);
 }
 

@@ -62,10 +62,10 @@ START_TEST(resume_of_an_order_that_moves_does_not_pass_over_a_verify_that_is_due
     submit();
     decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                              .attempt = 1,
-                             .outcome = MG_OUTCOME_UNKNOWN,
-                             .executed = MG_EXECUTED_MAYBE,
-                             .may_still_act = true,
-                             .retry_after_ms = -1});
+                             .reply = {.outcome = MG_OUTCOME_UNKNOWN,
+                                       .executed = MG_EXECUTED_MAYBE,
+                                       .may_still_act = true,
+                                       .retry_after_ms = -1}});
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNKNOWN);
     (void)resume();
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNKNOWN);
@@ -236,8 +236,10 @@ START_TEST(lost_attempt_is_not_sent_again_without_its_policy)
 {
     plan.steps[1].on_unknown = _i == 0 ? MG_ON_UNKNOWN_OPERATOR : MG_ON_UNKNOWN_VERIFY;
     submit();
-    decide((struct mg_cause){
-        .kind = MG_CAUSE_REPLY, .step = 1, .attempt = 2, .outcome = MG_OUTCOME_DONE, .retry_after_ms = -1});
+    decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                             .step = 1,
+                             .attempt = 2,
+                             .reply = {.outcome = MG_OUTCOME_DONE, .retry_after_ms = -1}});
     ck_assert_int_eq(order.reason, MG_REASON_STATE_LOST);
     (void)resume();
     reply(0, MG_OUTCOME_DONE);
@@ -427,10 +429,11 @@ START_TEST(order_with_its_pivot_done_ends_without_an_output_that_cannot_be_built
     reply_executed(1, MG_OUTCOME_DONE, MG_EXECUTED_YES);
     ck_assert_int_eq(order.reason, MG_REASON_UNRENDERABLE);
     ck_assert(!verbs().can_resume && !verbs().can_compensate && verbs().can_finish);
-    ck_assert_int_eq(
-        decide((struct mg_cause){
-            .kind = MG_CAUSE_RESUME, .step = -1, .version = order.version, .is_output_waived = true}),
-        MG_GO);
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_RESUME,
+                                              .step = -1,
+                                              .version = order.version,
+                                              .resume = {.is_output_waived = true}}),
+                     MG_GO);
     ck_assert_int_eq(order.state, MG_ORDER_PROCESSED);
     ck_assert(has_status(MG_STATUS_PROCESSED));
 }

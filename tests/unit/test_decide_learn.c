@@ -38,12 +38,12 @@ static enum mg_verdict settle_with_result(int step)
 {
     uint64_t known = context.known_results;
     context.known_results |= UINT64_C(1) << step;
-    enum mg_verdict verdict = decide((struct mg_cause){.kind = MG_CAUSE_SETTLE,
-                                                       .step = step,
-                                                       .version = order.version,
-                                                       .outcome = MG_OUTCOME_DONE,
-                                                       .has_result = true,
-                                                       .is_result_missing = (known >> step & 1) == 0});
+    enum mg_verdict verdict = decide((struct mg_cause){
+        .kind = MG_CAUSE_SETTLE,
+        .step = step,
+        .version = order.version,
+        .settle = {
+            .outcome = MG_OUTCOME_DONE, .has_result = true, .is_result_missing = (known >> step & 1) == 0}});
     context.known_results = verdict == MG_GO ? context.known_results : known;
     return verdict;
 }
@@ -119,11 +119,11 @@ START_TEST(open_reply_gives_the_result_and_not_the_time)
     context.known_results = 1;
     decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                              .attempt = order.steps[0].attempt,
-                             .reply_kind = MG_KIND_DO,
-                             .outcome = MG_OUTCOME_DONE,
-                             .executed = MG_EXECUTED_YES,
-                             .may_still_act = true,
-                             .retry_after_ms = -1});
+                             .reply = {.kind = MG_KIND_DO,
+                                       .outcome = MG_OUTCOME_DONE,
+                                       .executed = MG_EXECUTED_YES,
+                                       .may_still_act = true,
+                                       .retry_after_ms = -1}});
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_PENDING);
     ck_assert_int_eq(order.steps[0].due_at_ms, complete_by_ms + context.quiesce_ms);
 }
@@ -148,10 +148,9 @@ START_TEST(refusal_proves_nothing_while_an_attempt_may_act)
     if (_i == 0) { /* it says itself that it does not know */
         reply_executed(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE);
     } else { /* another copy of the request is out; from then on until the step is quiet, and after */
-        ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPUBLISHED,
-                                                  .attempt = order.steps[0].attempt,
-                                                  .retry_after_ms = -1}),
-                         MG_GO);
+        ck_assert_int_eq(
+            decide((struct mg_cause){.kind = MG_CAUSE_REPUBLISHED, .attempt = order.steps[0].attempt}),
+            MG_GO);
         context.now_ms = _i == 1 ? context.now_ms : order.steps[0].quiet_at_ms;
         reply_executed(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO);
     }
@@ -243,11 +242,11 @@ START_TEST(refused_work_needs_no_undo)
     ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                                               .step = 0,
                                               .attempt = order.steps[0].attempt,
-                                              .reply_kind = MG_KIND_VERIFY,
-                                              .outcome = MG_OUTCOME_PERMANENT,
-                                              .executed = MG_EXECUTED_NO,
-                                              .is_work_refused = _i >= 1,
-                                              .retry_after_ms = -1}),
+                                              .reply = {.kind = MG_KIND_VERIFY,
+                                                        .outcome = MG_OUTCOME_PERMANENT,
+                                                        .executed = MG_EXECUTED_NO,
+                                                        .is_work_refused = _i >= 1,
+                                                        .retry_after_ms = -1}}),
                      MG_GO);
     ck_assert_int_eq(order.steps[0].state, _i == 1 ? MG_STEP_UNDONE : MG_STEP_UNDO_WAITING);
     ck_assert(order.steps[0].is_maybe == (_i == 0));
@@ -259,19 +258,18 @@ START_TEST(learning_waits_for_a_service_that_is_away_and_counts_nothing)
     turn_back_in_doubt();
     decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                              .attempt = order.steps[0].attempt,
-                             .reply_kind = MG_KIND_DO,
-                             .outcome = MG_OUTCOME_TRANSIENT,
-                             .executed = MG_EXECUTED_NO,
-                             .is_service_down = true,
-                             .retry_after_ms = -1});
+                             .reply = {.kind = MG_KIND_DO,
+                                       .outcome = MG_OUTCOME_TRANSIENT,
+                                       .executed = MG_EXECUTED_NO,
+                                       .is_service_down = true,
+                                       .retry_after_ms = -1}});
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_WAITING);
     ck_assert_uint_eq(order.steps[0].failure_count, 0);
     due(0);
     ck_assert(has_request(0, MG_KIND_DO));
     decide((struct mg_cause){.kind = MG_CAUSE_UNPUBLISHABLE,
                              .attempt = order.steps[0].attempt,
-                             .executed = MG_EXECUTED_MAYBE,
-                             .retry_after_ms = -1});
+                             .unpublishable = {.executed = MG_EXECUTED_MAYBE}});
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_WAITING);
     ck_assert_uint_eq(order.steps[0].failure_count, 0);
 }

@@ -253,12 +253,14 @@ enum way_anew { ANEW_RESUME_PARKED, ANEW_SETTLE, ANEW_RESUME_FAILED, ANEW_COUNT 
 static enum mg_verdict begin_anew(enum way_anew way)
 {
     context.known_results = 1;
-    return decide((struct mg_cause){.kind = way == ANEW_SETTLE ? MG_CAUSE_SETTLE : MG_CAUSE_RESUME,
-                                    .step = way == ANEW_SETTLE ? 0 : -1,
-                                    .version = order.version,
-                                    .outcome = MG_OUTCOME_DONE,
-                                    .has_result = true,
-                                    .is_result_missing = true});
+    struct mg_cause cause = {.kind = MG_CAUSE_RESUME, .step = -1, .version = order.version};
+    if (way == ANEW_SETTLE) {
+        cause.kind = MG_CAUSE_SETTLE;
+        cause.step = 0;
+        cause.settle = (struct mg_cause_settle){
+            .outcome = MG_OUTCOME_DONE, .has_result = true, .is_result_missing = true};
+    }
+    return decide(cause);
 }
 
 /* Catches: a charge that comes after its order is cancelled, since an operator's verb has made the undo

@@ -8,11 +8,11 @@ static enum mg_verdict reply_open(int step, enum mg_outcome outcome, enum mg_exe
     return decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                                     .step = step,
                                     .attempt = order.steps[step].attempt,
-                                    .reply_kind = order.steps[step].kind,
-                                    .outcome = outcome,
-                                    .executed = executed,
-                                    .may_still_act = true,
-                                    .retry_after_ms = -1});
+                                    .reply = {.kind = order.steps[step].kind,
+                                              .outcome = outcome,
+                                              .executed = executed,
+                                              .may_still_act = true,
+                                              .retry_after_ms = -1}});
 }
 
 /* Guard: undo does not overtake do. A reply may end the attempt for its step and not at the service: its call

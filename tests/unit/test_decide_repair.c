@@ -31,7 +31,7 @@ static enum mg_verdict lose_state(int step)
     return decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                                     .step = step,
                                     .attempt = order.steps[step].attempt + 3,
-                                    .outcome = MG_OUTCOME_DONE});
+                                    .reply = {.outcome = MG_OUTCOME_DONE}});
 }
 
 /* Catches: an alert that is opened about a step and closed about the order, so that it stays open for
@@ -322,8 +322,10 @@ START_TEST(refused_copy_says_nothing_of_the_other_one)
     submit();
     int64_t quiet_at_ms = order.steps[0].complete_by_ms + context.quiesce_ms;
     ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPUBLISHED, .step = 0, .attempt = 1}), MG_GO);
-    struct mg_cause refused = {
-        .kind = MG_CAUSE_UNPUBLISHABLE, .step = 0, .attempt = 1, .executed = MG_EXECUTED_NO};
+    struct mg_cause refused = {.kind = MG_CAUSE_UNPUBLISHABLE,
+                               .step = 0,
+                               .attempt = 1,
+                               .unpublishable = {.executed = MG_EXECUTED_NO}};
     ck_assert_int_eq(decide(refused), MG_GO);
     ck_assert_int_eq(order.steps[0].state, _i == 0 ? MG_STEP_WAITING : MG_STEP_UNKNOWN);
     ck_assert_uint_eq(order.failure_count, 0);
@@ -341,8 +343,10 @@ START_TEST(what_may_be_sent_only_once_has_no_other_copy)
     plan.steps[0].is_at_most_once = true;
     submit();
     order.steps[0].is_maybe = true; /* of an attempt that the database had lost */
-    struct mg_cause refused = {
-        .kind = MG_CAUSE_UNPUBLISHABLE, .step = 0, .attempt = 1, .executed = MG_EXECUTED_NO};
+    struct mg_cause refused = {.kind = MG_CAUSE_UNPUBLISHABLE,
+                               .step = 0,
+                               .attempt = 1,
+                               .unpublishable = {.executed = MG_EXECUTED_NO}};
     ck_assert_int_eq(decide(refused), MG_GO);
     ck_assert(order.steps[0].is_maybe);
     ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
@@ -441,7 +445,7 @@ END_TEST
 START_TEST(result_for_an_output_that_cannot_be_built_comes_from_the_operator)
 {
     const struct mg_cause settle = {
-        .kind = MG_CAUSE_SETTLE, .step = 1, .outcome = MG_OUTCOME_DONE, .has_result = true};
+        .kind = MG_CAUSE_SETTLE, .step = 1, .settle = {.outcome = MG_OUTCOME_DONE, .has_result = true}};
     context.is_output_unrenderable = true;
     submit();
     reply_executed(0, MG_OUTCOME_DONE, MG_EXECUTED_YES);

@@ -25,13 +25,11 @@ static void expect_resumed_under_its_key(void)
 /* A further answer to the last request, which has failed: the agent lost its ack, and got it again. */
 static enum mg_verdict copy_replies(enum mg_outcome outcome, enum mg_executed executed)
 {
-    return decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
-                                    .step = 0,
-                                    .attempt = order.steps[0].attempt,
-                                    .reply_kind = MG_KIND_UNDO,
-                                    .outcome = outcome,
-                                    .executed = executed,
-                                    .retry_after_ms = -1});
+    return decide((struct mg_cause){
+        .kind = MG_CAUSE_REPLY,
+        .step = 0,
+        .attempt = order.steps[0].attempt,
+        .reply = {.kind = MG_KIND_UNDO, .outcome = outcome, .executed = executed, .retry_after_ms = -1}});
 }
 
 /* The service works on the undo, and its verify is due. */
@@ -145,11 +143,11 @@ START_TEST(no_undo_is_repeated_while_an_earlier_one_may_act)
     (void)decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                                    .step = 0,
                                    .attempt = order.steps[0].attempt,
-                                   .reply_kind = MG_KIND_UNDO,
-                                   .outcome = OUTCOMES[_i],
-                                   .executed = MG_EXECUTED_MAYBE,
-                                   .may_still_act = true,
-                                   .retry_after_ms = -1});
+                                   .reply = {.kind = MG_KIND_UNDO,
+                                             .outcome = OUTCOMES[_i],
+                                             .executed = MG_EXECUTED_MAYBE,
+                                             .may_still_act = true,
+                                             .retry_after_ms = -1}});
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_FAILED);
     ck_assert_int_eq(repeat(0), MG_REFUSED);
     context.now_ms = order.steps[0].quiet_at_ms;
@@ -268,11 +266,11 @@ START_TEST(no_undo_goes_out_while_one_that_was_given_up_may_act)
     (void)decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                                    .step = 0,
                                    .attempt = order.steps[0].attempt,
-                                   .reply_kind = MG_KIND_UNDO,
-                                   .outcome = MG_OUTCOME_TRANSIENT,
-                                   .executed = MG_EXECUTED_MAYBE,
-                                   .may_still_act = true,
-                                   .retry_after_ms = -1});
+                                   .reply = {.kind = MG_KIND_UNDO,
+                                             .outcome = MG_OUTCOME_TRANSIENT,
+                                             .executed = MG_EXECUTED_MAYBE,
+                                             .may_still_act = true,
+                                             .retry_after_ms = -1}});
     due(0); /* its backoff is over */
     ck_assert(!has_request(0, MG_KIND_UNDO));
     due(0);
@@ -289,10 +287,10 @@ START_TEST(an_order_with_a_lost_state_is_cancelled_by_none)
     (void)decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
                                    .step = 0,
                                    .attempt = order.steps[0].attempt + 1,
-                                   .reply_kind = MG_KIND_DO,
-                                   .outcome = MG_OUTCOME_DONE,
-                                   .executed = MG_EXECUTED_YES,
-                                   .retry_after_ms = -1});
+                                   .reply = {.kind = MG_KIND_DO,
+                                             .outcome = MG_OUTCOME_DONE,
+                                             .executed = MG_EXECUTED_YES,
+                                             .retry_after_ms = -1}});
     ck_assert_int_eq(order.reason, MG_REASON_STATE_LOST);
     ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_REFUSED);
     ck_assert_int_eq(order.state, MG_ORDER_ERROR);
