@@ -135,41 +135,50 @@ static bool cause_names_step(enum mg_cause_kind kind)
            kind == MG_CAUSE_SKIP;
 }
 
-void mg_order_decide(const struct mg_plan *plan, const struct mg_context *context,
-                     const struct mg_cause *cause, struct mg_order *order, struct mg_decision *ret_decision)
+enum mg_verdict mg_order_decide(const struct mg_plan *plan, const struct mg_context *context,
+                                const struct mg_cause *cause, struct mg_order *order,
+                                struct mg_decision *ret_decision)
 {
     struct mg_decider decider = {.plan = plan, .context = context, .cause = cause, .decision = ret_decision};
     assert(order->step_count == plan->step_count);
     memcpy(&decider.order, order, mg_order_size(order));
-    ret_decision->why = "";
+    ret_decision->asks_output = false;
     ret_decision->effect_count = 0;
     ret_decision->transition_count = 0;
 
     if (cause_names_step(cause->kind) && (cause->step < 0 || cause->step >= plan->step_count)) {
-        ret_decision->verdict = mg_decider_end(&decider, MG_REFUSED, "the workflow has no such step");
-        return;
+        ret_decision->why = "the workflow has no such step";
+        return MG_REFUSED;
     }
-    const char *why = "";
     enum mg_verdict verdict = cause_apply(&decider);
-    if (verdict == MG_GO) {
-        why = ret_decision->why;
-        if (cause->kind != MG_CAUSE_REPUBLISHED) { /* which moves nothing */
-            mg_plan_order(&decider);
-        }
-        if (!decider.is_changed) {
-            verdict = mg_decider_end(&decider, MG_DUPLICATE, "nothing can move yet");
-            why = ret_decision->why;
-        }
-        ret_decision->why = why;
+    ret_decision->why = decider.why;                               /* planning gives no other */
+    if (verdict == MG_GO && cause->kind != MG_CAUSE_REPUBLISHED) { /* which moves nothing */
+        mg_plan_order(&decider);
     }
-    ret_decision->verdict = verdict;
+    if (verdict == MG_GO && !decider.is_changed) {
+        verdict = MG_DUPLICATE;
+        ret_decision->why = "nothing can move yet";
+    }
     if (verdict != MG_GO) {
         ret_decision->effect_count = 0;
         ret_decision->transition_count = 0;
-        return;
+        return verdict;
     }
     mg_decider_poll_alerts(&decider, order);
     decider.order.version++;
+    decider.order.wake_at_ms = mg_order_wake_at_ms(&decider.order);
+    memcpy(order, &decider.order, mg_order_size(&decider.order));
+    return MG_GO;
+}
+
+void mg_order_finish(const struct mg_plan *plan, const struct mg_context *context,
+                     const struct mg_cause *cause, struct mg_order *order, struct mg_decision *decision)
+{
+    struct mg_decider decider = {.plan = plan, .context = context, .cause = cause, .decision = decision};
+    assert(decision->asks_output && !context->is_output_open);
+    memcpy(&decider.order, order, mg_order_size(order));
+    decision->asks_output = false;
+    mg_plan_finish(&decider);
     decider.order.wake_at_ms = mg_order_wake_at_ms(&decider.order);
     memcpy(order, &decider.order, mg_order_size(&decider.order));
 }

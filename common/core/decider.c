@@ -8,7 +8,7 @@
 
 enum mg_verdict mg_decider_end(struct mg_decider *decider, enum mg_verdict verdict, const char *why)
 {
-    decider->decision->why = why;
+    decider->why = why;
     return verdict;
 }
 
@@ -119,7 +119,7 @@ enum mg_verdict mg_decider_step(struct mg_decider *decider, int index, enum mg_s
                                                    .kind = step->kind,
                                                    .reason = reason,
                                                    .due_at_ms = due_at_ms});
-    decider->decision->why = cell->why;
+    decider->why = cell->why;
     step_effects(decider, index, cell->effects, from, needed_person);
     return MG_GO;
 }
@@ -162,7 +162,7 @@ enum mg_verdict mg_decider_order(struct mg_decider *decider, enum mg_order_event
     order->reason = reason;
     transition_add(decider, (struct mg_transition){
                                 .step = -1, .from = (int)from, .to = (int)order->state, .reason = reason});
-    decider->decision->why = cell->why;
+    decider->why = cell->why;
     if ((cell->effects & MG_CELL_STATUS) != 0) {
         mg_decider_status(decider, mg_order_state_status(order->state), reason, step);
     }

@@ -15,14 +15,14 @@ struct mg_decider {
     const struct mg_cause *cause;
     struct mg_order order; /* the working copy */
     struct mg_decision *decision;
+    const char *why; /* of the last verdict */
     bool is_changed;
     bool has_skipped; /* planning skipped a step in its present round */
     uint64_t asked;   /* steps whose guards this decision asks about */
 };
 
 /* Applies an event to a step: state, reason, due_at_ms, the transition for the event row, and the effects of
- * its cell. Returns the cell's verdict. Any verdict but MG_GO changes nothing and sets the decision's
- * reason. */
+ * its cell. Returns the cell's verdict. Any verdict but MG_GO changes nothing. */
 enum mg_verdict mg_decider_step(struct mg_decider *decider, int step, enum mg_step_event event,
                                 enum mg_reason reason, int64_t due_at_ms);
 /* The same for the order. `step`: the step in its status; -1: none. */
@@ -40,7 +40,7 @@ void mg_decider_ask(struct mg_decider *decider, int step);
  * so does any other end of the polling. */
 void mg_decider_poll_alerts(struct mg_decider *decider, const struct mg_order *before);
 
-/* Ends the decision with verdict and reason; nothing more is written. */
+/* Gives the verdict its reason. */
 enum mg_verdict mg_decider_end(struct mg_decider *decider, enum mg_verdict verdict, const char *why);
 /* A number for each step, derived from the decision's random number. */
 uint64_t mg_decider_random(const struct mg_decider *decider, int step);

@@ -182,6 +182,8 @@ struct mg_context {
     /* The order's output cannot be built from its payload and results. It must not end as processed then,
      * because its client would get that status without the output. */
     bool is_output_unrenderable;
+    /* The handler has still to find out. Before the order ends as processed, the decision asks for it. */
+    bool is_output_open;
 };
 
 enum mg_verdict {
@@ -225,8 +227,8 @@ struct mg_transition {
 #define MG_TRANSITIONS_MAX (4 * MG_STEPS_MAX + 8)
 
 struct mg_decision {
-    enum mg_verdict verdict;
-    const char *why; /* the reason in the table, a constant text */
+    const char *why;  /* of the verdict on the cause, a constant text */
+    bool asks_output; /* every step is done or skipped: mg_order_finish() ends the decision */
     int effect_count, transition_count;
     struct mg_effect effects[MG_EFFECTS_MAX];
     struct mg_transition transitions[MG_TRANSITIONS_MAX];

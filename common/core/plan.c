@@ -194,12 +194,14 @@ static bool is_expired(const struct mg_decider *decider)
            decider->context->now_ms - complete_by_ms < MG_EXPIRY_COMMAND_MS;
 }
 
-/* Every step is done or skipped. */
-static void order_finish(struct mg_decider *decider)
+void mg_plan_finish(struct mg_decider *decider)
 {
     const struct mg_cause *cause = decider->cause;
     bool is_waived = cause->kind == MG_CAUSE_RESUME && cause->resume.is_output_waived;
-    if (decider->context->is_output_unrenderable && !is_waived) {
+    if (decider->context->is_output_open) {
+        decider->decision->asks_output = true;
+        decider->is_changed = true;
+    } else if (decider->context->is_output_unrenderable && !is_waived) {
         (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_UNRENDERABLE, -1);
     } else {
         (void)mg_decider_order(decider, MG_ORDER_EVENT_FINISH, MG_REASON_NONE, -1);
@@ -231,7 +233,7 @@ static void plan_forward(struct mg_decider *decider)
         uint64_t finished = finished_steps(order);
         decider->has_skipped = false;
         if (finished == all_steps(order)) {
-            order_finish(decider);
+            mg_plan_finish(decider);
             return;
         }
         if (is_expired(decider)) {

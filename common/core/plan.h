@@ -7,6 +7,8 @@
 #include "core/decider.h"
 
 void mg_plan_order(struct mg_decider *decider);
+/* The end of an order with all of its steps done or skipped. */
+void mg_plan_finish(struct mg_decider *decider);
 /* Sends the next request of a step, or parks the step if its gate is closed. A request takes the next attempt
  * (law 5, attempt fence). If no attempt number is left, the order goes to error for an operator. */
 void mg_plan_dispatch(struct mg_decider *decider, int step, enum mg_kind kind);

@@ -18,9 +18,9 @@ static bool is_taken(const struct trial *trial, struct mg_cause cause)
     struct mg_order order;
     struct mg_decision decision;
     memcpy(&order, trial->order, mg_order_size(trial->order));
-    mg_order_decide(trial->plan, trial->context, &cause, &order, &decision);
+    enum mg_verdict verdict = mg_order_decide(trial->plan, trial->context, &cause, &order, &decision);
     bool is_of_step = cause.step >= 0;
-    return decision.verdict == MG_GO && (is_of_step || order.state != MG_ORDER_ERROR);
+    return verdict == MG_GO && (is_of_step || order.state != MG_ORDER_ERROR);
 }
 
 static bool is_settled_by(const struct trial *trial, int step, enum mg_outcome outcome)

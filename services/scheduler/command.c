@@ -141,46 +141,31 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
 
 /* ---- deciding ---- */
 
-/* The payload is set before the decision, since requests are rendered from it. Without MG_GO it is
- * restored. */
 static enum mg_verdict resume_apply(struct mg_batch *batch, struct mg_item *item, struct mg_cause *cause,
                                     struct mg_story story, struct mg_slice repaired)
 {
-    struct mg_order_record *record = item->fold->record;
-    struct mg_slice before = record->payload;
+    const struct mg_brought brought = {.payload = repaired};
     cause->resume.is_request_changed = true;
-    record->payload = repaired;
-    enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
-    if (verdict != MG_GO) {
-        record->payload = before;
-        return verdict;
-    }
-    record->revision += item->fold->is_payload_changed ? 0 : 1; /* one write inserts one revision */
-    item->fold->is_payload_changed = true;
-    return verdict;
+    return mg_fold_cause(batch, item, cause, &brought, story);
 }
 
-/* The missing reply becomes the step's last failure, in place of an earlier attempt's. It is set before
- * the decision, since alerts are made from it. A verify without a reply keeps the failure that it was to
- * clarify. */
+/* The missing reply becomes the step's last failure, in place of an earlier attempt's. A verify without a
+ * reply keeps the failure that it was to clarify. */
 static enum mg_verdict overdue_apply(struct mg_batch *batch, struct mg_item *item,
                                      const struct mg_cause *cause, struct mg_story story)
 {
-    struct mg_fold *fold = item->fold;
-    struct mg_step_record *record = &fold->record->steps[cause->step];
-    const struct mg_step_record before = *record;
+    const struct mg_fold *fold = item->fold;
+    struct mg_step_record after = fold->record->steps[cause->step];
+    const struct mg_brought brought = {.step = &after};
     enum mg_kind kind = fold->record->order.steps[cause->step].kind;
     int64_t attempt_ms = mg_attempt_ms(batch, fold, cause->step);
-    if (kind != MG_KIND_VERIFY || before.error_code.data == NULL) {
-        mg_step_error_set(record, mg_slice_of(mg_reason_name(MG_REASON_EXPIRED)),
+    if (kind != MG_KIND_VERIFY || after.error_code.data == NULL) {
+        mg_step_error_set(&after, mg_slice_of(mg_reason_name(MG_REASON_EXPIRED)),
                           mg_slice_of(mg_reason_text(MG_REASON_EXPIRED)));
     }
-    enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
+    enum mg_verdict verdict = mg_fold_cause(batch, item, cause, &brought, story);
     if (verdict == MG_GO) {
-        fold->touched |= UINT64_C(1) << cause->step;
         mg_item_note_attempt(item, cause->step, kind, attempt_ms);
-    } else {
-        *record = before; /* without MG_GO nothing has changed it meanwhile */
     }
     return verdict;
 }
@@ -190,7 +175,7 @@ static enum mg_verdict overdue_apply(struct mg_batch *batch, struct mg_item *ite
 static bool is_result_missing(struct mg_fold *fold, int step)
 {
     const struct mg_workflow *workflow = fold->workflow->workflow;
-    struct mg_slice result = mg_order_undo_result(fold->record, step);
+    struct mg_slice result = mg_order_undo_result(&fold->record->steps[step]);
     struct mg_err err;
     if (result.data == NULL || !workflow->plan.steps[step].needs_result) {
         return result.data == NULL;
@@ -224,7 +209,7 @@ static enum mg_class settle_check(struct mg_fold *fold, const struct mg_command 
     const struct mg_workflow *workflow = fold->workflow->workflow;
     struct mg_slice result = command->result;
     if (result.data == NULL) {
-        result = mg_order_undo_result(fold->record, step);
+        result = mg_order_undo_result(&fold->record->steps[step]);
     } else if (workflow->plan.steps[step].needs_result) {
         enum mg_class class = mg_workflow_undo_check(workflow, step, result, err);
         if (class != MG_OK) {
@@ -235,34 +220,25 @@ static enum mg_class settle_check(struct mg_fold *fold, const struct mg_command 
                                                     : MG_OK;
 }
 
-/* The result is set before the decision, since requests are rendered from it. Without MG_GO it is restored.
- */
 static enum mg_verdict settle_apply(struct mg_batch *batch, struct mg_item *item, struct mg_cause *cause,
                                     struct mg_story story)
 {
     struct mg_fold *fold = item->fold;
-    struct mg_step_record *record = &fold->record->steps[cause->step];
-    struct mg_slice before = record->result, undo_before = record->undo_result;
-    const struct mg_slice known = mg_order_undo_result(fold->record, cause->step);
+    struct mg_step_record after = fold->record->steps[cause->step];
+    const struct mg_brought brought = {.step = &after};
     cause->settle.has_result = true;
     cause->settle.is_result_missing = is_result_missing(fold, cause->step);
     /* The command's result has all that the undo needs. A step that is done keeps what its undo knows. One
      * that is to be undone keeps the result that the undos of later steps are made from. */
     const struct mg_slice none = {NULL, 0}, given = item->command->result;
+    const struct mg_slice known = mg_order_undo_result(&after);
     const struct mg_step *step = &fold->record->order.steps[cause->step];
-    bool is_for_undo = mg_step_is_backward(step) && record->result.data != NULL;
+    bool is_for_undo = mg_step_is_backward(step) && after.result.data != NULL;
     bool is_kept = step->state == MG_STEP_DONE && !cause->settle.is_result_missing &&
                    fold->workflow->workflow->plan.steps[cause->step].needs_result;
-    record->result = is_for_undo ? record->result : given;
-    record->undo_result = is_for_undo ? given : is_kept ? known : none;
-    enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
-    if (verdict == MG_GO) {
-        fold->touched |= UINT64_C(1) << cause->step;
-    } else {
-        record->result = before;
-        record->undo_result = undo_before;
-    }
-    return verdict;
+    after.result = is_for_undo ? after.result : given;
+    after.undo_result = is_for_undo ? given : is_kept ? known : none;
+    return mg_fold_cause(batch, item, cause, &brought, story);
 }
 
 static struct mg_cause cause_of(const struct mg_command *command, int step)
@@ -309,7 +285,7 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
     } else if (command->kind == MG_CAUSE_SETTLE && command->result.data != NULL) {
         verdict = settle_apply(batch, item, &cause, story);
     } else {
-        verdict = mg_fold_cause(batch, item, &cause, story);
+        verdict = mg_fold_cause(batch, item, &cause, NULL, story);
     }
     bool is_done = verdict == MG_GO || verdict == MG_DUPLICATE;
     result_add(batch, item, is_done ? MG_COMMAND_DONE : MG_COMMAND_CONFLICT, item->why);

@@ -388,7 +388,8 @@ static void effects_make(struct mg_batch *batch, struct mg_item *item, struct mg
 
 /* ---- deciding ---- */
 
-static void context_make(const struct mg_batch *batch, struct mg_fold *fold, struct mg_context *ret_context)
+static void context_make(const struct mg_batch *batch, struct mg_fold *fold, const struct mg_cause *cause,
+                         const struct mg_step_record *after, struct mg_context *ret_context)
 {
     const struct mg_scheduler *scheduler = batch->scheduler;
     memset(ret_context, 0, sizeof(*ret_context));
@@ -398,17 +399,18 @@ static void context_make(const struct mg_batch *batch, struct mg_fold *fold, str
     ret_context->quiesce_ms = scheduler->options->quiesce_ms;
     ret_context->park_ms = scheduler->options->park_ms;
     ret_context->wants_step_status = fold->record->wants_step_status;
-    ret_context->known_results = mg_render_known_results(fold);
+    ret_context->known_results = mg_render_known_results(fold, cause->step, after);
+    ret_context->is_output_open = fold->workflow->workflow->output.data != NULL;
     for (int i = 0; i < fold->workflow->workflow->plan.step_count; i++) {
         bool is_first = fold->record->order.steps[i].state == MG_STEP_PENDING;
         ret_context->gate[i] = mg_gate_reason(fold->workflow->gates[i], fold->record->is_high, is_first);
     }
 }
 
-static void verdict_count(struct mg_batch *batch, const struct mg_item *item, const struct mg_cause *cause)
+static void verdict_count(struct mg_batch *batch, const struct mg_item *item, const struct mg_cause *cause,
+                          enum mg_verdict verdict)
 {
     struct mg_scheduler_metrics *series = &batch->scheduler->series;
-    enum mg_verdict verdict = batch->decision.verdict;
     mg_metric_add(series->causes[cause->kind][verdict], 1);
     enum mg_log_level level = verdict == MG_IMPOSSIBLE ? MG_LOG_ERROR : MG_LOG_DEBUG;
     if (verdict == MG_STALE_CAUSE) {
@@ -475,19 +477,40 @@ static void results_forget(struct mg_fold *fold, const struct mg_decision *decis
     }
 }
 
+static void brought_keep(struct mg_fold *fold, int step, const struct mg_brought *brought)
+{
+    struct mg_order_record *record = fold->record;
+    if (brought->step != NULL) {
+        record->steps[step] = *brought->step;
+        fold->touched |= UINT64_C(1) << step;
+    }
+    if (brought->payload.data != NULL) {
+        record->payload = brought->payload;
+        record->revision += fold->is_payload_changed ? 0 : 1; /* one write inserts one revision */
+        fold->is_payload_changed = true;
+    }
+}
+
 static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item,
-                                    const struct mg_cause *cause, struct mg_story story)
+                                    const struct mg_cause *cause, const struct mg_brought *brought,
+                                    struct mg_story story)
 {
     struct mg_fold *fold = item->fold;
     struct mg_context context;
     uint32_t generations[MG_STEPS_MAX];
-    context_make(batch, fold, &context);
+    context_make(batch, fold, cause, brought != NULL ? brought->step : NULL, &context);
     for (int i = 0; i < fold->record->order.step_count; i++) {
         generations[i] = mg_key_generation(&fold->record->order.steps[i], MG_KIND_UNDO);
     }
-    mg_output_decide(batch, fold, &context, cause);
-    enum mg_verdict verdict = batch->decision.verdict;
-    verdict_count(batch, item, cause);
+    enum mg_verdict verdict = mg_order_decide(&fold->workflow->workflow->plan, &context, cause,
+                                              &fold->record->order, &batch->decision);
+    if (verdict == MG_GO) {
+        if (brought != NULL) {
+            brought_keep(fold, cause->step, brought);
+        }
+        mg_output_finish(batch, fold, &context, cause);
+    }
+    verdict_count(batch, item, cause, verdict);
     if (verdict == MG_GO) {
         story.reason = story.reason.data != NULL ? story.reason : fold->output_fault;
         digests_renew(fold, generations);
@@ -499,28 +522,28 @@ static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item
     return verdict;
 }
 
-/* Without MG_GO the step was turned back before. */
+/* Without MG_GO the step was turned back before. The reason why a request cannot be built is in its record.
+ */
 static void follow_decide(struct mg_batch *batch, struct mg_item *item, struct mg_follow *follow,
                           struct mg_followed followed, struct mg_slice by)
 {
     struct mg_fold *fold = item->fold;
-    struct mg_step_record *record = &fold->record->steps[followed.step];
-    const struct mg_step_record before = *record;
+    struct mg_step_record after = fold->record->steps[followed.step];
     bool is_guard = followed.kind == MG_CAUSE_FACTS;
     struct mg_cause cause = {.kind = followed.kind, .step = followed.step, .attempt = followed.attempt};
     struct mg_story story = {.by = by};
+    struct mg_brought brought = {.step = NULL};
     if (is_guard) {
         follow->asked &= ~(UINT64_C(1) << followed.step);
-        cause.facts.fact = mg_guard_evaluate(batch, fold, followed.step);
+        cause.facts.fact = mg_guard_evaluate(batch, fold, followed.step, &after);
+        brought.step = cause.facts.fact != MG_FACT_GO ? &after : NULL;
     }
-    if (!is_guard || cause.facts.fact != MG_FACT_GO) {
-        story.reason = record->error_text;
+    if (!is_guard || brought.step != NULL) {
+        story.reason = after.error_text;
     }
-    if (cause_decide(batch, item, &cause, story) == MG_GO) {
+    if (cause_decide(batch, item, &cause, &brought, story) == MG_GO) {
         mg_guard_note_needs(batch, fold);
         effects_make(batch, item, follow);
-    } else if (is_guard) {
-        *record = before;
     }
 }
 
@@ -538,9 +561,9 @@ static void decision_publish(struct mg_batch *batch, struct mg_item *item, struc
 }
 
 enum mg_verdict mg_fold_cause(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
-                              struct mg_story story)
+                              const struct mg_brought *brought, struct mg_story story)
 {
-    enum mg_verdict verdict = cause_decide(batch, item, cause, story);
+    enum mg_verdict verdict = cause_decide(batch, item, cause, brought, story);
     item->why = batch->decision.why;
     if (verdict == MG_GO) {
         decision_publish(batch, item, story);
@@ -576,7 +599,7 @@ static void step_republished(struct mg_batch *batch, struct mg_item *item, int s
         item->fold->has_failed = true;
     } else {
         struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
-        (void)mg_fold_cause(batch, item, &cause, story); /* duplicate: it was maybe before */
+        (void)mg_fold_cause(batch, item, &cause, NULL, story); /* duplicate: it was maybe before */
     }
     item->cause = own;
     item->first_event = first_event;

@@ -25,10 +25,10 @@ static uint64_t skipped_steps(const struct mg_order *order)
     return skipped;
 }
 
-static void reason_keep(struct mg_fold *fold, int step, enum mg_reason reason, const char *why)
+static void reason_keep(struct mg_fold *fold, enum mg_reason reason, const char *why,
+                        struct mg_step_record *record)
 {
-    mg_step_error_set(&fold->record->steps[step], mg_slice_of(mg_reason_name(reason)), mg_slice_of(why));
-    fold->touched |= UINT64_C(1) << step;
+    mg_step_error_set(record, mg_slice_of(mg_reason_name(reason)), mg_slice_of(why));
     fold->has_failed = fold->has_failed || why == NULL;
 }
 
@@ -40,7 +40,8 @@ static const char *why_make(struct mg_batch *batch, struct mg_slice text, struct
                                            (int)values.len, values.len > 0 ? values.data : "");
 }
 
-enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step)
+enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step,
+                               struct mg_step_record *after)
 {
     static const enum mg_reason reasons[] = {[MG_FACT_GO] = MG_REASON_NONE,
                                              [MG_FACT_SKIP] = MG_REASON_WHEN_FALSE,
@@ -59,7 +60,7 @@ enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int
         text = mg_slice_of(mg_reason_text(reason));
     }
     if (fact != MG_FACT_GO) {
-        reason_keep(fold, step, reason, why_make(batch, text, mg_buf_slice(&why)));
+        reason_keep(fold, reason, why_make(batch, text, mg_buf_slice(&why)), after);
     }
     mg_buf_finish(&why);
     return fact;
@@ -79,6 +80,7 @@ void mg_guard_note_needs(struct mg_batch *batch, struct mg_fold *fold)
         uint64_t missing = workflow->plan.steps[transition->step].needs & skipped_steps(&fold->record->order);
         const char *why = mg_arena_printf(batch->arena, "step \"%s\", which it needs, was skipped",
                                           workflow->steps[__builtin_ctzll(missing)].name);
-        reason_keep(fold, transition->step, transition->reason, why);
+        reason_keep(fold, transition->reason, why, &fold->record->steps[transition->step]);
+        fold->touched |= UINT64_C(1) << transition->step;
     }
 }

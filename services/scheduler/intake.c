@@ -371,7 +371,7 @@ static void order_create(struct mg_batch *batch, struct mg_item *item)
         return;
     }
     struct mg_cause cause = {.kind = MG_CAUSE_SUBMITTED, .step = -1};
-    (void)mg_fold_cause(batch, item, &cause, story_of(batch)); /* always MG_GO */
+    (void)mg_fold_cause(batch, item, &cause, NULL, story_of(batch)); /* always MG_GO */
     item->submitted = MG_SUBMITTED_ACCEPTED;
 }
 
@@ -417,7 +417,7 @@ static void order_reattach(struct mg_batch *batch, struct mg_item *item)
         fold->is_payload_changed = true;
     }
     struct mg_cause cause = {.kind = MG_CAUSE_REATTACHED, .step = -1};
-    (void)mg_fold_cause(batch, item, &cause, story_of(batch)); /* no state forbids it */
+    (void)mg_fold_cause(batch, item, &cause, NULL, story_of(batch)); /* no state forbids it */
 }
 
 /* Another client's order and other bytes are refused with the same text. Neither reveals more of the order

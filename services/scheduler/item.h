@@ -114,7 +114,6 @@ struct mg_batch {
     size_t made_before;          /* outbox.made_bytes when the batch began */
     mg_batch_fn *done;           /* callback of the running stage */
     struct mg_decision decision; /* of the cause in hand */
-    struct mg_order undecided;   /* copy from before that decision, cut behind its last step (output.c) */
     struct mg_buf scratch;
 };
 
@@ -123,14 +122,19 @@ struct mg_story {
     struct mg_slice by, reason;
 };
 
+/* The changes that a cause brings to the order's rows. They are decided on, and kept with MG_GO alone. */
+struct mg_brought {
+    const struct mg_step_record *step; /* the record of the cause's step from then on; NULL: as it is */
+    struct mg_slice payload;           /* the repaired one; absent: as it is */
+};
+
 /* ---- fold.c, render.c ---- */
 
-/* Decides one cause on the item's fold. MG_GO: the order is changed, its event is added, and so are the
- * messages of the decision. A request that cannot be built is a further cause, decided here. Messages and
- * output are made from the record: a caller that changes it does so before, and takes that back without
- * MG_GO. */
+/* Decides one cause on the item's fold. MG_GO: the order is changed and has the changes that are brought
+ * (NULL: none), its event is added, and so are the messages of the decision. A request that cannot be built
+ * is a further cause, decided here. */
 enum mg_verdict mg_fold_cause(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
-                              struct mg_story story);
+                              const struct mg_brought *brought, struct mg_story story);
 /* Law 3, re-creation: true if the item's cause has already made its event. For a redelivered cause its
  * effects are published again. */
 bool mg_fold_is_known(struct mg_batch *batch, struct mg_item *item);
@@ -146,8 +150,9 @@ void mg_fold_close_item(struct mg_batch *batch, struct mg_item *item);
 
 /* ---- guard.c ---- */
 
-/* The fact of a step's guard. The reason of any other than GO is set in the step's record. */
-enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step);
+/* The fact of a step's guard. The reason of any other than GO is set in `after`, a copy of its record. */
+enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step,
+                               struct mg_step_record *after);
 /* Notes, for each step that the decision skipped because of `needs`, which step is missing. */
 void mg_guard_note_needs(struct mg_batch *batch, struct mg_fold *fold);
 
@@ -175,17 +180,17 @@ enum mg_render { MG_RENDER_OK, MG_RENDER_UNRENDERABLE, MG_RENDER_CHANGED, MG_REN
 /* Builds the request of a step's running attempt and adds it to the fold's sends. With `is_again` the
  * digest is only compared. */
 enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, int step, bool is_again);
-/* Bit i: the result of step i has what its undo refers to (known_results of the core). Out of memory sets the
- * fold's has_failed. */
-uint64_t mg_render_known_results(struct mg_fold *fold);
+/* Bit i: the result of step i has what its undo refers to (known_results of the core). `after`: the record
+ * that `step` is to have; NULL: as it is. Out of memory sets the fold's has_failed. */
+uint64_t mg_render_known_results(struct mg_fold *fold, int step, const struct mg_step_record *after);
 /* After a decision: for each undo that it gave up for want of a result, the step's error names what is
  * missing, and the last answer. */
 void mg_render_note_missing(struct mg_batch *batch, struct mg_fold *fold);
 
 /* ---- output.c ---- */
 
-/* mg_order_decide, with the order's output as an input of the decision. */
-void mg_output_decide(struct mg_batch *batch, struct mg_fold *fold, struct mg_context *context,
+/* After a decision to go: ends it, if it asks for the order's output. */
+void mg_output_finish(struct mg_batch *batch, struct mg_fold *fold, struct mg_context *context,
                       const struct mg_cause *cause);
 
 /* ---- chain.c ---- */

@@ -50,10 +50,9 @@ void mg_order_input_make(const struct mg_workflow *workflow, const struct mg_ord
     }
 }
 
-struct mg_slice mg_order_undo_result(const struct mg_order_record *record, int step)
+struct mg_slice mg_order_undo_result(const struct mg_step_record *record)
 {
-    const struct mg_step_record *more = &record->steps[step];
-    return more->undo_result.data != NULL ? more->undo_result : more->result;
+    return record->undo_result.data != NULL ? record->undo_result : record->result;
 }
 
 void mg_order_input_make_request(const struct mg_workflow *workflow, const struct mg_order_record *record,
@@ -61,7 +60,7 @@ void mg_order_input_make_request(const struct mg_workflow *workflow, const struc
 {
     mg_order_input_make(workflow, record, step, ret_input);
     if (kind == MG_KIND_UNDO || ret_input->input.asks_undone) {
-        ret_input->results[step] = mg_order_undo_result(record, step);
+        ret_input->results[step] = mg_order_undo_result(&record->steps[step]);
     }
 }
 

@@ -18,8 +18,8 @@ void mg_order_input_make(const struct mg_workflow *workflow, const struct mg_ord
 /* The same for a request of `kind`. */
 void mg_order_input_make_request(const struct mg_workflow *workflow, const struct mg_order_record *record,
                                  int step, enum mg_kind kind, struct mg_order_input *ret_input);
-/* The result to which the undo of `step` refers: the newest that has all of it. */
-struct mg_slice mg_order_undo_result(const struct mg_order_record *record, int step);
+/* The result to which the undo of a step refers: the newest that has all of it. */
+struct mg_slice mg_order_undo_result(const struct mg_step_record *record);
 /* True if the step's answer gave an unreadable result; error_text has the reason. */
 bool mg_order_input_is_unreadable(const struct mg_step_record *record);
 /* Notes the steps that are to be undone though they were skipped, until they begin anew. After each decision.

@@ -1,30 +1,17 @@
 /*
  * The output that a processed order gives back: its workflow's template, with the values of payload and
- * results. Without it an order must not end as processed. So it is made while the order is decided: if every
- * step is done and the output cannot be built, the core decides once more, with that fact.
+ * results. Without it an order must not end as processed. So it is made while the order is decided: once
+ * every step is done or skipped, the core asks for it, and then ends the decision.
  *
  * The output is kept in one place, the status `processed`, in the event that sent it. So each repetition has
  * the same bytes, whatever becomes of template or program, and reports and archive have it with the event. A
  * column of its own would hold the same bytes again. An order without output has none of this.
  */
-#include <string.h>
-
 #include "core/decide.h"
 #include "core/order.h"
 #include "item.h"
 #include "order_input.h"
 #include "scheduler.h"
-
-static bool is_processed(const struct mg_decision *decision)
-{
-    for (int i = 0; i < decision->effect_count; i++) {
-        if (decision->effects[i].kind == MG_EFFECT_STATUS &&
-            decision->effects[i].status == MG_STATUS_PROCESSED) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* Sets the fold's output, or its fault. Out of memory sets has_failed. */
 static void output_make(struct mg_batch *batch, struct mg_fold *fold)
@@ -47,25 +34,15 @@ static void output_make(struct mg_batch *batch, struct mg_fold *fold)
     }
 }
 
-void mg_output_decide(struct mg_batch *batch, struct mg_fold *fold, struct mg_context *context,
+void mg_output_finish(struct mg_batch *batch, struct mg_fold *fold, struct mg_context *context,
                       const struct mg_cause *cause)
 {
-    const struct mg_workflow *workflow = fold->workflow->workflow;
-    struct mg_order *order = &fold->record->order;
-    if (workflow->output.data == NULL) {
-        mg_order_decide(&workflow->plan, context, cause, order, &batch->decision);
-        return;
-    }
-    memcpy(&batch->undecided, order, mg_order_size(order));
     fold->output = fold->output_fault = (struct mg_slice){NULL, 0};
-    mg_order_decide(&workflow->plan, context, cause, order, &batch->decision);
-    if (!is_processed(&batch->decision)) {
-        return;
-    }
-    output_make(batch, fold);
-    if (fold->output.data == NULL) {
-        memcpy(order, &batch->undecided, mg_order_size(&batch->undecided));
-        context->is_output_unrenderable = true;
-        mg_order_decide(&workflow->plan, context, cause, order, &batch->decision);
+    if (batch->decision.asks_output) {
+        output_make(batch, fold);
+        context->is_output_open = false;
+        context->is_output_unrenderable = fold->output.data == NULL;
+        mg_order_finish(&fold->workflow->workflow->plan, context, cause, &fold->record->order,
+                        &batch->decision);
     }
 }

@@ -18,19 +18,18 @@ static void error_note(struct mg_batch *batch, struct mg_fold *fold, int step, c
     fold->touched |= UINT64_C(1) << step;
 }
 
-uint64_t mg_render_known_results(struct mg_fold *fold)
+uint64_t mg_render_known_results(struct mg_fold *fold, int step, const struct mg_step_record *after)
 {
     const struct mg_workflow *workflow = fold->workflow->workflow;
     uint64_t known = 0;
     for (int i = 0; workflow->has_learning && i < workflow->plan.step_count; i++) {
-        bool may_have_one =
-            fold->record->order.steps[i].attempt > 0 || fold->record->steps[i].result.data != NULL;
+        const struct mg_step_record *record = after != NULL && i == step ? after : &fold->record->steps[i];
+        bool may_have_one = fold->record->order.steps[i].attempt > 0 || record->result.data != NULL;
         if (!workflow->plan.steps[i].needs_result || !may_have_one) {
             continue;
         }
         struct mg_err err;
-        enum mg_class class =
-            mg_workflow_undo_check(workflow, i, mg_order_undo_result(fold->record, i), &err);
+        enum mg_class class = mg_workflow_undo_check(workflow, i, mg_order_undo_result(record), &err);
         known |= class == MG_OK ? UINT64_C(1) << i : 0;
         fold->has_failed = fold->has_failed || class == MG_TRANSIENT;
     }
@@ -41,8 +40,8 @@ static void missing_note(struct mg_batch *batch, struct mg_fold *fold, int step,
 {
     const struct mg_step_record *record = &fold->record->steps[step];
     struct mg_err err;
-    enum mg_class class = mg_workflow_undo_check(fold->workflow->workflow, step,
-                                                 mg_order_undo_result(fold->record, step), &err);
+    enum mg_class class =
+        mg_workflow_undo_check(fold->workflow->workflow, step, mg_order_undo_result(record), &err);
     if (class != MG_PERMANENT) {
         fold->has_failed = fold->has_failed || class == MG_TRANSIENT;
         return;

@@ -82,7 +82,7 @@ static enum mg_kind kind_back(const struct mg_fold *fold, int step)
     struct mg_err err;
     bool is_known = !plan->needs_result ||
                     mg_workflow_undo_check(fold->workflow->workflow, step,
-                                           mg_order_undo_result(fold->record, step), &err) == MG_OK;
+                                           mg_order_undo_result(&fold->record->steps[step]), &err) == MG_OK;
     if (is_known || plan->learn == MG_LEARN_NONE) {
         return MG_KIND_UNDO;
     }

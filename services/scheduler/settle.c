@@ -152,15 +152,14 @@ static bool has_result(struct mg_fold *fold, int step, const struct mg_reply *re
 
 /* The newest result is for later steps. It takes away none that the undo needs. On the way back it is for the
  * undo alone: the undos of later steps are made from the one that they were done with. */
-static void result_put(struct mg_fold *fold, int step, struct mg_slice result)
+static void result_put(struct mg_fold *fold, int step, struct mg_slice result, struct mg_step_record *record)
 {
-    struct mg_step_record *record = &fold->record->steps[step];
     bool is_backward = mg_step_is_backward(&fold->record->order.steps[step]);
     if (!fold->workflow->workflow->plan.steps[step].needs_result || record->result.data == NULL) {
         record->result = result;
         return;
     }
-    struct mg_slice known = mg_order_undo_result(fold->record, step);
+    struct mg_slice known = mg_order_undo_result(record);
     if (has_all(fold, step, result)) {
         record->undo_result = is_backward ? result : (struct mg_slice){NULL, 0};
     } else if (!is_backward) {
@@ -178,16 +177,14 @@ static const char *result_fault(const struct mg_fold *fold, int step, const stru
     return is_wanted && fold->record->steps[step].result.data == NULL ? mg_reply_result_fault(reply) : "";
 }
 
-/* Puts the reply into the step's record. Before the decision, which needs to see the known results, and whose
- * output and requests are made from it. */
+/* Puts the reply into a copy of the step's record. */
 static void record_update(struct mg_batch *batch, const struct mg_reply *reply, struct mg_fold *fold,
-                          int step)
+                          int step, struct mg_step_record *record)
 {
     const struct mg_workflow_step *of = &fold->workflow->workflow->steps[step];
-    struct mg_step_record *record = &fold->record->steps[step];
     const char *fault = result_fault(fold, step, reply);
     if (has_result(fold, step, reply) && fault[0] == '\0' && !of->has_no_result) {
-        result_put(fold, step, reply->result);
+        result_put(fold, step, reply->result, record);
     }
     if (reply->outcome == MG_OUTCOME_DONE && reply->kind != MG_KIND_UNDO) {
         record->unreadable = fault[0] != '\0' ? mg_slice_of(fault) : (struct mg_slice){NULL, 0};
@@ -282,18 +279,16 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
      * put into the record. */
     bool is_of_copy =
         mg_undo_awaits_copy(state) && reply->kind == MG_KIND_UNDO && reply->attempt == state->attempt;
-    bool is_awaited = is_of_copy || mg_step_awaits(state, reply->attempt, reply->kind);
-    int64_t attempt_ms = mg_attempt_ms(batch, fold, step);
-    struct mg_step_record *record = &fold->record->steps[step];
-    struct mg_step_record before = *record;
-    if (is_awaited) {
-        record_update(batch, reply, fold, step);
+    struct mg_step_record after = fold->record->steps[step];
+    struct mg_brought brought = {.step = NULL};
+    if (is_of_copy || mg_step_awaits(state, reply->attempt, reply->kind)) {
+        record_update(batch, reply, fold, step, &after);
+        brought.step = &after;
     }
-    if (mg_fold_cause(batch, item, &cause, story) != MG_GO) {
-        *record = before;
+    int64_t attempt_ms = mg_attempt_ms(batch, fold, step);
+    if (mg_fold_cause(batch, item, &cause, &brought, story) != MG_GO) {
         return;
     }
-    fold->touched |= is_awaited ? UINT64_C(1) << step : 0;
     mg_item_note_attempt(item, step, reply->kind, attempt_ms);
     if (reply->outcome == MG_OUTCOME_DONE) {
         mg_gate_served(fold->workflow->gates[step]);
@@ -348,7 +343,7 @@ static void republish(struct mg_batch *batch, struct mg_item *item, int step)
     }
     struct mg_cause cause = {.kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = work->attempt};
     struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
-    (void)mg_fold_cause(batch, item, &cause, story); /* duplicate: it was maybe before, or is no do */
+    (void)mg_fold_cause(batch, item, &cause, NULL, story); /* duplicate: it was maybe before, or is no do */
     enum mg_render made = mg_render_request(batch, item, step, true);
     if (made == MG_RENDER_NO_MEMORY) {
         fold->has_failed = true;
@@ -377,5 +372,5 @@ void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item)
                              .attempt = work->attempt,
                              .unpublishable = {.executed = work->executed}};
     struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
-    (void)mg_fold_cause(batch, item, &cause, story); /* stale: it has been answered nevertheless */
+    (void)mg_fold_cause(batch, item, &cause, NULL, story); /* stale: it has been answered nevertheless */
 }

@@ -382,8 +382,7 @@ static void facts_decide(const struct mg_context *context)
     }
     const struct mg_cause cause = {
         .kind = MG_CAUSE_FACTS, .step = step, .facts = {.fact = (enum mg_fact)FACT}};
-    mg_order_decide(&plan, context, &cause, &order, &more);
-    if (more.verdict == MG_GO) {
+    if (mg_order_decide(&plan, context, &cause, &order, &more) == MG_GO) {
         facts++;
         assert(asked_step(&more) < 0);
         decision_append(&more);
@@ -422,11 +421,11 @@ static enum mg_verdict decide(const struct Row *row, const struct mg_cause *caus
 #ifdef WITHOUT_PIVOT_POLICY
     plan.steps[1].on_unknown = order.goal == MG_GOAL_PROCESSED ? ON_UNKNOWN : MG_ON_UNKNOWN_OPERATOR;
 #endif
-    mg_order_decide(&plan, &context, cause, &order, &decision);
-    if (decision.verdict == MG_GO) {
+    enum mg_verdict verdict = mg_order_decide(&plan, &context, cause, &order, &decision);
+    if (verdict == MG_GO) {
         facts_decide(&context);
     }
-    return decision.verdict;
+    return verdict;
 }
 
 static bool has_request(void)

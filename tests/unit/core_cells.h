@@ -202,8 +202,7 @@ static inline enum mg_verdict cell_decide(struct cell_world *world, struct mg_ca
                                        .quiesce_ms = 3000,
                                        .park_ms = 1000,
                                        .known_results = known};
-    mg_order_decide(&world->plan, &context, &cause, &at->order, &world->decision);
-    enum mg_verdict verdict = world->decision.verdict;
+    enum mg_verdict verdict = mg_order_decide(&world->plan, &context, &cause, &at->order, &world->decision);
     if (verdict == MG_IMPOSSIBLE) {
         cell_fail(world, "%s is impossible: %s", mg_cause_name(cause.kind), world->decision.why);
     }

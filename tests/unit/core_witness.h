@@ -503,8 +503,8 @@ static inline void witness_go(struct witness *witness, const struct mg_cause *ca
     static struct mg_order again;
     static struct mg_decision second;
     again = witness->order;
-    mg_order_decide(&witness->plan, &witness->context, &nudge, &again, &second);
-    WITNESS(witness, second.verdict == MG_DUPLICATE || is_asking_facts(&witness->decision),
+    enum mg_verdict verdict = mg_order_decide(&witness->plan, &witness->context, &nudge, &again, &second);
+    WITNESS(witness, verdict == MG_DUPLICATE || is_asking_facts(&witness->decision),
             "planning twice is not planning once");
 }
 

@@ -44,8 +44,7 @@ static inline enum mg_verdict decide(struct mg_cause cause)
 {
     context.now_ms += 1000;
     context.random += 1;
-    mg_order_decide(&plan, &context, &cause, &order, &decision);
-    return decision.verdict;
+    return mg_order_decide(&plan, &context, &cause, &order, &decision);
 }
 
 static inline void submit(void)

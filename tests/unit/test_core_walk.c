@@ -110,7 +110,7 @@ static void plan_make(struct witness *witness)
     }
 }
 
-static void trace_decision(struct witness *witness, const struct mg_cause *cause)
+static void trace_decision(struct witness *witness, const struct mg_cause *cause, enum mg_verdict verdict)
 {
     const struct mg_cause_reply reply = reply_of(cause);
     static const char *const verdicts[] = {"go", "duplicate", "stale", "refused", "impossible"};
@@ -125,8 +125,7 @@ static void trace_decision(struct witness *witness, const struct mg_cause *cause
     }
     TRACE(&witness->world, "%s step %d attempt %u %s %s -> %s (%s); %s:%s", mg_cause_name(cause->kind),
           cause->step, cause->attempt, mg_outcome_name(reply.outcome), mg_executed_name(reply.executed),
-          verdicts[witness->decision.verdict], witness->decision.why, mg_order_state_name(order->state),
-          steps);
+          verdicts[verdict], witness->decision.why, mg_order_state_name(order->state), steps);
 }
 
 static enum mg_verdict decide(struct witness *witness, struct mg_cause cause);
@@ -195,9 +194,18 @@ static enum mg_verdict decide_once(struct witness *witness, struct mg_cause caus
     witness->context.is_output_unrenderable =
         !witness->world.is_calm && witness->context.random % 4 == 0; /* until a repair */
     witness->before = witness->order;
-    mg_order_decide(&witness->plan, &witness->context, &cause, &witness->order, &witness->decision);
-    enum mg_verdict verdict = witness->decision.verdict;
-    trace_decision(witness, &cause);
+    witness->context.is_output_open = witness->context.random / 4 % 2 == 0; /* in two parts, or in one */
+    enum mg_verdict verdict =
+        mg_order_decide(&witness->plan, &witness->context, &cause, &witness->order, &witness->decision);
+    witness->context.is_output_open = false;
+    if (witness->decision.asks_output) {
+        WITNESS(witness,
+                verdict == MG_GO &&
+                    (witness->order.state == MG_ORDER_PROCESSING || witness->order.state == MG_ORDER_PENDING),
+                "an order that is %s asks for its output", mg_order_state_name(witness->order.state));
+        mg_order_finish(&witness->plan, &witness->context, &cause, &witness->order, &witness->decision);
+    }
+    trace_decision(witness, &cause, verdict);
     WITNESS(witness, verdict != MG_IMPOSSIBLE, "%s: impossible: %s", mg_cause_name(cause.kind),
             witness->decision.why);
     if (verdict == MG_GO) {

@@ -440,6 +440,51 @@ START_TEST(order_whose_output_cannot_be_built_waits_for_its_repair)
 }
 END_TEST
 
+static struct mg_order done_by_its_last_reply(bool is_unrenderable, struct mg_decision *ret_decision)
+{
+    bool is_open = context.is_output_open;
+    setup();
+    context.is_output_open = is_open;
+    context.is_output_unrenderable = !is_open && is_unrenderable;
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_DONE);
+    ck_assert(!decision.asks_output);
+    reply(2, MG_OUTCOME_DONE);
+    if (is_open) {
+        const struct mg_cause cause = {.kind = MG_CAUSE_REPLY, .step = 2};
+        ck_assert(decision.asks_output && !has_status(MG_STATUS_PROCESSED));
+        ck_assert_int_eq(order.state, MG_ORDER_PROCESSING);
+        context.is_output_open = false;
+        context.is_output_unrenderable = is_unrenderable;
+        mg_order_finish(&plan, &context, &cause, &order, &decision);
+    }
+    *ret_decision = decision;
+    return order;
+}
+
+/* Catches: an order that ends otherwise, by its state, its statuses or its event row, because its output has
+ * to be built first. */
+START_TEST(decision_that_asks_for_the_output_ends_as_one_that_knows_of_it)
+{
+    static struct mg_decision whole, parted;
+    bool is_unrenderable = _i == 1;
+    context.is_output_open = false;
+    const struct mg_order at_once = done_by_its_last_reply(is_unrenderable, &whole);
+    ck_assert_int_eq(at_once.state, is_unrenderable ? MG_ORDER_ERROR : MG_ORDER_PROCESSED);
+    context.is_output_open = true;
+    const struct mg_order later = done_by_its_last_reply(is_unrenderable, &parted);
+    ck_assert_mem_eq(&at_once, &later, mg_order_size(&later));
+    ck_assert_str_eq(whole.why, parted.why);
+    ck_assert_int_eq(whole.effect_count, parted.effect_count);
+    ck_assert_int_eq(whole.transition_count, parted.transition_count);
+    ck_assert_mem_eq(whole.effects, parted.effects, (size_t)whole.effect_count * sizeof(whole.effects[0]));
+    ck_assert_mem_eq(whole.transitions, parted.transitions,
+                     (size_t)whole.transition_count * sizeof(whole.transitions[0]));
+    ck_assert(!parted.asks_output);
+}
+END_TEST
+
 /* Catches: an order that can only end without its output, since no expression takes the answer of a
  * service; and a known result that is replaced while anything but the output is made from it. */
 START_TEST(result_for_an_output_that_cannot_be_built_comes_from_the_operator)
@@ -506,6 +551,7 @@ int main(void)
     tcase_add_test(cases, step_sent_once_that_failed_in_doubt_is_settled_before_its_order_is_resumed);
     tcase_add_test(cases, step_sent_once_that_may_have_happened_is_not_sent_again_by_a_restart);
     tcase_add_test(cases, order_whose_output_cannot_be_built_waits_for_its_repair);
+    tcase_add_loop_test(cases, decision_that_asks_for_the_output_ends_as_one_that_knows_of_it, 0, 2);
     tcase_add_test(cases, result_for_an_output_that_cannot_be_built_comes_from_the_operator);
     tcase_add_loop_test(cases, order_in_error_goes_on_once_nothing_stands_in_its_way, 0, 2);
     suite_add_tcase(suite, cases);

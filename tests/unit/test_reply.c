@@ -1,4 +1,4 @@
-/* The meaning of a reply with absent members, and of one whose members contradict each other. */
+/* The meaning of a reply with absent members, and of one with members that contradict each other. */
 #include <check.h>
 
 #include "suite.h"
@@ -49,7 +49,7 @@ static void parse(const char *members, struct mg_reply *ret_reply)
 }
 
 /* Catches: a proof (law 10, sticky maybe), or an attempt that costs nothing, by a reply that contradicts
- * itself; an agent without the members, or with a newer word, whose reply has another meaning than before. */
+ * itself; an agent without the members, or with a newer word, that is read with another meaning than before. */
 START_TEST(code_and_members_of_a_reply_give_its_facts)
 {
     static const struct {
