@@ -19,7 +19,6 @@
 #include "io/vitals.h"
 #include "notify.h"
 #include "process_metrics.h"
-#include "reread.h"
 #include "tracer.h"
 
 enum { EXIT_ENDED = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -37,12 +36,11 @@ struct process {
     const struct mg_process_service *service;
     struct mg_option options[OPTIONS_MAX];
     const struct mg_option *connections; /* the first of them */
-    struct mg_config *config;
     struct mg_http_server *http_server;
     struct mg_notify *notify;
     struct mg_process_metrics *own_metrics;
-    struct mg_vitals *vitals;
-    struct mg_tracer *tracer; /* NULL: tracing is off */
+    struct mg_timer *drain_timer; /* of requests; NULL: they do not drain */
+    struct mg_tracer *tracer;     /* NULL: tracing is off */
     struct mg_span_sink spans;
     bool is_closing; /* the targets of signals are gone */
     char instance[INSTANCE_SIZE];
@@ -125,20 +123,29 @@ static bool process_is_ready(void *arg, char *ret_reason, size_t size)
 {
     const struct process *process = arg;
     return process->service->is_ready(process->shared.service, ret_reason, size) &&
-           mg_vitals_are_good(process->vitals, ret_reason, size);
+           mg_vitals_are_good(process->shared.vitals, ret_reason, size);
 }
 
 static struct mg_http_server_options http_options(struct process *process)
 {
-    const struct mg_process *shared = &process->shared;
-    return (struct mg_http_server_options){.address = shared->options.http,
-                                           .cert_file = shared->options.http_cert_file,
-                                           .key_file = shared->options.http_key_file,
-                                           .is_plaintext_allowed =
-                                               shared->options.broker.is_plaintext_allowed,
-                                           .metrics = shared->metrics,
-                                           .is_ready = process_is_ready,
-                                           .arg = process};
+    struct mg_process *shared = &process->shared;
+    struct mg_http_server_options http = {.address = shared->options.http,
+                                          .cert_file = shared->options.http_cert_file,
+                                          .key_file = shared->options.http_key_file,
+                                          .is_plaintext_allowed = shared->options.broker.is_plaintext_allowed,
+                                          .metrics = shared->metrics,
+                                          .is_ready = process_is_ready,
+                                          .arg = process};
+    if (process->service->serve != NULL) {
+        process->service->serve(shared, &http);
+    }
+    return http;
+}
+
+/* Where --http is empty, no probe is answered. A program for clients is nothing without its address. */
+static bool wants_http(const struct process *process)
+{
+    return process->service->serve != NULL || process->shared.options.http[0] != '\0';
 }
 
 static enum mg_class options_check(struct process *process, enum mg_log_level *ret_level, struct mg_err *err)
@@ -155,12 +162,15 @@ static enum mg_class options_check(struct process *process, enum mg_log_level *r
         (void)snprintf(process->instance, sizeof(process->instance), "%s", options->instance);
     }
     shared->instance = process->instance;
-    enum mg_class class = mg_broker_check_address(&options->broker, err);
+    enum mg_class class = MG_OK;
+    if (options->broker.url != NULL) {
+        class = mg_broker_check_address(&options->broker, err);
+    }
     if (class == MG_OK) {
         class = mg_broker_api_check(&options->broker, err);
     }
     const struct mg_http_server_options http = http_options(process);
-    if (class == MG_OK && options->http[0] != '\0') {
+    if (class == MG_OK && wants_http(process)) {
         class = mg_http_server_check(&http, err);
     }
     if (class == MG_OK && process->service->has_store) {
@@ -184,29 +194,61 @@ static void on_stop_signal(void *arg)
     if (process->is_closing) {
         return; /* its end is bounded */
     }
-    const int64_t *drain_ms = process->service->drain_timeout_ms;
-    mg_notify_stopping((drain_ms != NULL ? *drain_ms : 0) + TEARDOWN_MAX_MS);
-    mg_vitals_end(process->vitals);
+    mg_notify_stopping(process->shared.options.drain_timeout_ms + TEARDOWN_MAX_MS);
+    mg_vitals_end(process->shared.vitals);
     process->service->drain(process->shared.service);
+}
+
+static void on_drained(void *arg)
+{
+    mg_loop_stop(((struct process *)arg)->shared.loop);
+}
+
+static void on_late(void *arg)
+{
+    mg_log(MG_LOG_WARN, "drain timeout: requests in hand get no answer; their clients send them again",
+           MG_LOG_NONE);
+    on_drained(arg);
+}
+
+void mg_process_drain_requests(struct mg_process *shared)
+{
+    struct process *process = (struct process *)shared;
+    bool is_second = process->drain_timer != NULL;
+    process->drain_timer = is_second ? process->drain_timer : mg_timer_create(shared->loop, on_late, process);
+    if (is_second || process->drain_timer == NULL) {
+        mg_loop_stop(shared->loop);
+        return;
+    }
+    mg_log(MG_LOG_INFO, "stopping: answering the requests in hand", MG_LOG_NONE);
+    mg_timer_start(process->drain_timer, shared->options.drain_timeout_ms, 0);
+    mg_http_server_drain(process->http_server, on_drained, process);
 }
 
 static enum mg_class take_amqp_url(void *arg, const char *text, struct mg_err *err)
 {
-    return mg_broker_set_url(((struct process *)arg)->shared.broker, text, err);
+    struct mg_process *shared = &((struct process *)arg)->shared;
+    enum mg_class class = mg_broker_set_url(shared->broker, text, err);
+    shared->options.broker.url = class == MG_OK ? text : shared->options.broker.url;
+    return class;
 }
 
 static enum mg_class take_pg_dsn(void *arg, const char *text, struct mg_err *err)
 {
-    const struct mg_process *shared = &((struct process *)arg)->shared;
+    struct mg_process *shared = &((struct process *)arg)->shared;
     enum mg_class class = mg_store_set_dsn(shared->store, text, err);
-    return class == MG_OK && shared->beats != NULL ? mg_store_set_dsn(shared->beats, text, err) : class;
+    if (class == MG_OK && shared->beats != NULL) {
+        class = mg_store_set_dsn(shared->beats, text, err);
+    }
+    shared->options.pg_dsn = class == MG_OK ? text : shared->options.pg_dsn;
+    return class;
 }
 
 static void secret_reread(struct process *process, const char *name, mg_config_take_fn *take)
 {
     enum mg_config_reread state = MG_REREAD_NO_FILE;
     struct mg_err err;
-    if (mg_config_reread_secret(process->config, name, take, process, &state, &err) != MG_OK) {
+    if (mg_config_reread_secret(process->shared.config, name, take, process, &state, &err) != MG_OK) {
         mg_process_reread(&process->shared, name, false, &err);
     } else if (state != MG_REREAD_NO_FILE) {
         mg_process_reread(&process->shared, name, state == MG_REREAD_NEW, NULL);
@@ -219,8 +261,8 @@ static void http_reread(struct process *process)
     if (process->shared.options.http_cert_file[0] == '\0') {
         return;
     }
-    bool is_read = mg_http_server_reload(process->http_server, &err) == MG_OK;
-    mg_process_reread(&process->shared, "http-cert-file", is_read, is_read ? NULL : &err);
+    const char *option = process->service->serve != NULL ? "listen-cert-file" : "http-cert-file";
+    mg_process_reread_file(&process->shared, option, mg_http_server_reload(process->http_server, &err), &err);
 }
 
 static void tracer_reread(struct process *process)
@@ -230,11 +272,11 @@ static void tracer_reread(struct process *process)
     if (options.ca_file[0] == '\0') {
         return;
     }
-    bool is_good = mg_tracer_check(&options, &err) == MG_OK;
-    if (is_good) {
+    enum mg_class class = mg_tracer_check(&options, &err);
+    if (class == MG_OK) {
         mg_tracer_reload(process->tracer);
     }
-    mg_process_reread(&process->shared, "otlp-ca-file", is_good, is_good ? NULL : &err);
+    mg_process_reread_file(&process->shared, "otlp-ca-file", class, &err);
 }
 
 void mg_process_reread(struct mg_process *shared, const char *what, bool is_new, const struct mg_err *err)
@@ -242,11 +284,18 @@ void mg_process_reread(struct mg_process *shared, const char *what, bool is_new,
     struct process *process = (struct process *)shared;
     size_t len = strlen(process->reread);
     if (err != NULL) {
-        mg_reread_log_failure(what, err);
+        mg_log(MG_LOG_ERROR, "could not read a file again; its previous contents stay in use",
+               MG_LOG_TEXT("what", what), MG_LOG_TEXT("reason", err->text));
         return;
     }
     (void)snprintf(process->reread + len, sizeof(process->reread) - len, "%s%s (%s)", len > 0 ? ", " : "",
                    what, is_new ? "new" : "unchanged");
+}
+
+void mg_process_reread_file(struct mg_process *shared, const char *what, enum mg_class class,
+                            const struct mg_err *err)
+{
+    mg_process_reread(shared, what, true, class != MG_OK ? err : NULL);
 }
 
 static void on_hangup(void *arg)
@@ -297,17 +346,19 @@ static enum mg_class spans_open(struct process *process, struct mg_err *err)
 
 static enum mg_class vitals_open(struct process *process, struct mg_err *err)
 {
-    const struct mg_process *shared = &process->shared;
+    struct mg_process *shared = &process->shared;
+    const struct mg_process_service *service = process->service;
     const struct mg_vitals_of of = {.store = shared->store,
                                     .beats = shared->beats,
-                                    .broker = shared->broker,
+                                    .broker = shared->probe_exchange != NULL ? shared->broker : NULL,
                                     .probe_exchange = shared->probe_exchange,
-                                    .kind = shared->store != NULL ? process->service->name : NULL,
+                                    .kind = service->account != NULL ? service->name : NULL,
                                     .instance = shared->instance,
-                                    .account = process->service->account,
-                                    .arg = shared->service};
-    process->vitals = mg_vitals_create(shared->loop, &of);
-    return process->vitals != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "no memory");
+                                    .account = service->account,
+                                    .arg = shared->service,
+                                    .is_reader = service->is_reader};
+    shared->vitals = mg_vitals_create(shared->loop, &of);
+    return shared->vitals != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "no memory");
 }
 
 static enum mg_class process_open(struct process *process, struct mg_err *err)
@@ -327,8 +378,11 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
     if (process->own_metrics == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "no memory");
     }
-    mg_broker_bindings_log(&shared->options.broker);
-    enum mg_class class = mg_broker_policies_admit(&shared->options.broker, err);
+    enum mg_class class = MG_OK;
+    if (!service->is_onlooker) {
+        mg_broker_bindings_log(&shared->options.broker);
+        class = mg_broker_policies_admit(&shared->options.broker, err);
+    }
     if (class == MG_OK) {
         class = spans_open(process, err);
     }
@@ -338,7 +392,7 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
     if (class == MG_OK) {
         class = vitals_open(process, err);
     }
-    if (class == MG_OK && shared->options.http[0] != '\0') {
+    if (class == MG_OK && wants_http(process)) {
         const struct mg_http_server_options options = http_options(process);
         class = mg_http_server_create(shared->loop, &options, &process->http_server, err);
     }
@@ -358,8 +412,9 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
 static void process_close(struct process *process)
 {
     mg_notify_destroy(process->notify);
-    mg_http_server_destroy(process->http_server);
-    mg_vitals_destroy(process->vitals);
+    mg_http_server_destroy(process->http_server); /* its requests wait for parts of the program */
+    mg_timer_destroy(process->drain_timer);
+    mg_vitals_destroy(process->shared.vitals);
     mg_process_metrics_destroy(process->own_metrics);
     process->is_closing = true;
     process->service->destroy(&process->shared);
@@ -369,25 +424,46 @@ static void process_close(struct process *process)
     mg_tracer_destroy(process->tracer);
     mg_loop_destroy(process->shared.loop);
     mg_metrics_destroy(process->shared.metrics);
-    mg_config_destroy(process->config);
 }
 
-static void process_run(struct process *process)
+static void started_log(const struct process *process)
 {
-    char broker[256];
-    struct mg_err err;
-    enum mg_class class = process_open(process, &err);
-    if (class != MG_OK) {
-        mg_log(MG_LOG_ERROR, "could not start", MG_LOG_TEXT("reason", err.text));
-        process->exit_code = class == MG_BAD_INPUT ? EXIT_USAGE : EXIT_FAILED;
-        return;
+    const struct mg_process_options *options = &process->shared.options;
+    char broker[256] = "";
+    if (options->broker.url != NULL) {
+        mg_url_redact(options->broker.url, broker, sizeof(broker));
     }
-    mg_url_redact(process->shared.options.broker.url, broker, sizeof(broker));
     mg_log(MG_LOG_INFO, "started", MG_LOG_TEXT("version", MG_VERSION), MG_LOG_TEXT("broker", broker),
-           MG_LOG_NUMBER("http_port",
+           MG_LOG_TEXT("listen", options->http),
+           MG_LOG_NUMBER(process->service->serve != NULL ? "port" : "http_port",
                          process->http_server != NULL ? mg_http_server_port(process->http_server) : 0));
+}
+
+static enum mg_class process_run(struct process *process, struct mg_err *err)
+{
+    mg_memory_settle();
+    enum mg_class class = process_open(process, err);
+    if (class != MG_OK) {
+        return class;
+    }
+    started_log(process);
     mg_loop_run(process->shared.loop);
     mg_log(MG_LOG_INFO, "stopped", MG_LOG_NUMBER("exit_code", process->exit_code));
+    return MG_OK;
+}
+
+enum mg_class mg_process_serve(const struct mg_process_service *service, const struct mg_process *given,
+                               bool only_checks, struct mg_err *err)
+{
+    struct process process = {.shared = *given, .service = service};
+    enum mg_log_level level = MG_LOG_INFO;
+    enum mg_class class = options_check(&process, &level, err);
+    if (class == MG_OK && !only_checks) {
+        mg_log_open(service->name, process.instance, level);
+        class = process_run(&process, err);
+    }
+    process_close(&process);
+    return class;
 }
 
 void mg_process_end(struct mg_process *shared, int exit_code)
@@ -404,7 +480,6 @@ int mg_process_main(const struct mg_process_service *service, int argc, char **a
     char hardening[MG_HARDENING_SIZE];
     struct mg_err err;
     mg_harden(hardening);
-    mg_memory_settle();
     options_make(&process);
     (void)snprintf(process.program, sizeof(process.program), "makegood-%s", service->name);
     const struct mg_program program = {.name = process.program,
@@ -413,20 +488,26 @@ int mg_process_main(const struct mg_process_service *service, int argc, char **a
                                        .options = process.options,
                                        .connections = process.connections,
                                        .manual = service->manual};
-    enum mg_class class = mg_config_load(&program, argc, argv, &process.config, &action, NULL, &err);
+    enum mg_class class = mg_config_load(&program, argc, argv, &process.shared.config, &action, NULL, &err);
     if (class == MG_OK && action != MG_CONFIG_EXIT) {
         class = options_check(&process, &level, &err);
     }
     if (class != MG_OK) {
         mg_print(stderr, "%s: %s\n", process.program, err.text);
-        process.exit_code = class == MG_BAD_INPUT ? EXIT_USAGE : EXIT_FAILED;
     } else if (action == MG_CONFIG_CHECK) {
         (void)puts("configuration is good");
     } else if (action == MG_CONFIG_RUN) {
         mg_log_open(service->name, process.instance, level);
         mg_log(MG_LOG_DEBUG, "hardened", MG_LOG_TEXT("by", hardening));
-        process_run(&process);
+        class = process_run(&process, &err);
+        if (class != MG_OK) {
+            mg_log(MG_LOG_ERROR, "could not start", MG_LOG_TEXT("reason", err.text));
+        }
     }
     process_close(&process);
+    mg_config_destroy(process.shared.config);
+    if (class != MG_OK) {
+        return class == MG_BAD_INPUT ? EXIT_USAGE : EXIT_FAILED;
+    }
     return process.exit_code;
 }

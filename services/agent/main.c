@@ -53,6 +53,7 @@ static enum mg_class agent_check(struct mg_process *process, struct mg_err *err)
     process->service = &agent;
     options.broker = process->options.broker;
     options.instance = process->instance;
+    process->options.drain_timeout_ms = options.drain_timeout_ms;
     enum mg_class class = mg_memory_option_check(memory_budget, &options.memory_bytes, err);
     return class == MG_OK ? mg_agent_load(&agent, &options, &service_files, (int)concurrency, err) : class;
 }
@@ -146,7 +147,6 @@ static const struct mg_process_service agent_service = {
     .manual = &mg_manual_agent,
     .options = option_table,
     .has_spans = true,
-    .drain_timeout_ms = &options.drain_timeout_ms,
     .check = agent_check,
     .create = agent_create,
     .is_ready = mg_agent_is_ready,

@@ -1,5 +1,5 @@
-/* Creates and connects the parts: the folder's timer, the socket of the agents' notifications, the HTTP
- * server. */
+/* Creates and connects the parts: the folder's timer, the socket of the agents' notifications, the client
+ * for their metrics. */
 #include "agents/agents.h"
 
 #include <stdio.h>
@@ -21,13 +21,10 @@
 #define NO_MEMORY          "could not start: no memory"
 
 struct mg_agents {
-    struct mg_loop *loop;
-    const struct mg_agents_options *options;
-    struct mg_metrics *metrics;
+    struct mg_process *process;
     struct mg_posts *posts;
     struct mg_timer *timer;
     struct mg_notify_socket *notify;
-    struct mg_http_server *server;
     struct mg_scraper scraper;
 };
 
@@ -45,7 +42,7 @@ static void on_look(void *arg)
 
 static void on_empty(void *arg)
 {
-    mg_loop_stop(((struct mg_agents *)arg)->loop);
+    mg_loop_stop(((struct mg_agents *)arg)->process->loop);
 }
 
 static void on_request(void *arg, struct mg_http_exchange *request)
@@ -62,68 +59,59 @@ static void on_request(void *arg, struct mg_http_exchange *request)
     }
 }
 
-bool mg_agents_is_ready(void *arg, char *ret_reason, size_t size)
+static bool agents_are_ready(void *arg, char *ret_reason, size_t size)
 {
     return mg_posts_are_ready(((struct mg_agents *)arg)->posts, ret_reason, size);
 }
 
-static struct mg_http_server_options server_options(const struct mg_agents_options *options,
-                                                    struct mg_agents *agents)
+static void agents_serve(struct mg_process *process, struct mg_http_server_options *http)
 {
-    return (struct mg_http_server_options){.address = options->listen,
-                                           .cert_file = options->cert_file,
-                                           .key_file = options->key_file,
-                                           .is_plaintext_allowed = options->is_plaintext_allowed,
-                                           .is_ready = mg_agents_is_ready,
-                                           .handle = on_request,
-                                           .handles_metrics = true,
-                                           .arg = agents};
+    http->is_ready = agents_are_ready;
+    http->handle = on_request;
+    http->handles_metrics = true;
+    http->arg = process->service;
 }
 
-static enum mg_class server_open(struct mg_agents *agents, struct mg_err *err)
+static enum mg_class scraper_open(struct mg_agents *agents, struct mg_err *err)
 {
     const struct mg_http_client_options limits = {.max_connections = MG_AGENTS_MAX,
                                                   .connect_timeout_ms = CONNECT_TIMEOUT_MS,
                                                   .idle_connection_ms = IDLE_CONNECTION_MS,
                                                   .max_body_bytes = METRICS_MAX_BYTES,
                                                   .max_header_bytes = HEADERS_MAX_BYTES};
-    const struct mg_http_server_options options = server_options(agents->options, agents);
-    enum mg_class class = mg_http_client_create(agents->loop, &limits, &agents->scraper.client, err);
     agents->scraper.posts = agents->posts;
-    agents->scraper.metrics = agents->metrics;
-    return class == MG_OK ? mg_http_server_create(agents->loop, &options, &agents->server, err) : class;
+    agents->scraper.metrics = agents->process->metrics;
+    return mg_http_client_create(agents->process->loop, &limits, &agents->scraper.client, err);
 }
 
 static enum mg_class parts_create(struct mg_agents *agents, struct mg_err *err)
 {
-    enum mg_class class = mg_notify_socket_create(agents->loop, on_notified, agents, &agents->notify, err);
+    struct mg_loop *loop = agents->process->loop;
+    enum mg_class class = mg_notify_socket_create(loop, on_notified, agents, &agents->notify, err);
     if (class != MG_OK) {
         return class;
     }
-    agents->metrics = mg_metrics_create();
-    const struct mg_posts_setup setup = {.loop = agents->loop,
-                                         .metrics = agents->metrics,
-                                         .options = agents->options,
+    const struct mg_posts_setup setup = {.loop = loop,
+                                         .metrics = agents->process->metrics,
+                                         .options = agents->process->own,
                                          .notify_socket = mg_notify_socket_address(agents->notify),
                                          .on_empty = on_empty,
                                          .arg = agents};
-    agents->posts = agents->metrics != NULL ? mg_posts_create(&setup) : NULL;
-    agents->timer = mg_timer_create(agents->loop, on_look, agents);
+    agents->posts = mg_posts_create(&setup);
+    agents->timer = mg_timer_create(loop, on_look, agents);
     if (agents->posts == NULL || agents->timer == NULL) {
         return mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
     }
     mg_timer_start(agents->timer, 1, LOOK_MS);
-    return server_open(agents, err);
+    return scraper_open(agents, err);
 }
 
-enum mg_class mg_agents_check(const struct mg_agents_options *options, struct mg_err *err)
+/* Checks every service file. */
+static enum mg_class agents_check(struct mg_process *process, struct mg_err *err)
 {
+    const struct mg_agents_options *options = process->own;
     struct mg_listing listing;
-    const struct mg_http_server_options http = server_options(options, NULL);
-    enum mg_class class = mg_http_server_check(&http, err);
-    if (class == MG_OK) {
-        class = mg_folders_list(options->folders, &listing, err);
-    }
+    enum mg_class class = mg_folders_list(options->folders, &listing, err);
     for (int i = 0; class == MG_OK && i < listing.count; i++) {
         char path[MG_SERVICE_PATH_SIZE];
         mg_service_path(options->folders, listing.files[i].folder, listing.files[i].name, path);
@@ -132,55 +120,51 @@ enum mg_class mg_agents_check(const struct mg_agents_options *options, struct mg
     return class;
 }
 
-enum mg_class mg_agents_create(struct mg_loop *loop, const struct mg_agents_options *options,
-                               struct mg_agents **ret_agents, struct mg_err *err)
+static enum mg_class agents_create(struct mg_process *process, struct mg_err *err)
 {
     struct mg_agents *agents = calloc(1, sizeof(*agents));
     if (agents == NULL) {
         return mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
     }
-    agents->loop = loop;
-    agents->options = options;
-    enum mg_class class = parts_create(agents, err);
-    if (class != MG_OK) {
-        mg_agents_destroy(agents);
-        return class;
-    }
-    *ret_agents = agents;
-    return MG_OK;
+    process->service = agents;
+    agents->process = process;
+    return parts_create(agents, err);
 }
 
-void mg_agents_destroy(struct mg_agents *agents)
+/* Kills the agents that are left. */
+static void agents_destroy(struct mg_process *process)
 {
+    struct mg_agents *agents = process->service;
     if (agents == NULL) {
         return;
     }
-    mg_http_server_destroy(agents->server); /* first, because requests wait for the parts below */
     mg_http_client_destroy(agents->scraper.client);
     mg_timer_destroy(agents->timer);
     mg_posts_destroy(agents->posts);
     mg_notify_socket_destroy(agents->notify);
-    mg_metrics_destroy(agents->metrics);
     free(agents);
 }
 
-int mg_agents_port(const struct mg_agents *agents)
+static void agents_drain(void *arg)
 {
-    return mg_http_server_port(agents->server);
+    mg_log(MG_LOG_INFO, "stopping: the agents drain", MG_LOG_NONE);
+    mg_posts_drain(((struct mg_agents *)arg)->posts);
 }
 
-void mg_agents_drain(struct mg_agents *agents)
+static void agents_reload(struct mg_process *process)
 {
-    mg_posts_drain(agents->posts);
+    struct mg_posts *posts = ((struct mg_agents *)process->service)->posts;
+    mg_posts_reload(posts);
+    mg_posts_look(posts);
 }
 
-void mg_agents_reload(struct mg_agents *agents)
-{
-    struct mg_err err;
-    mg_posts_reload(agents->posts);
-    if (agents->options->cert_file[0] != '\0' && mg_http_server_reload(agents->server, &err) != MG_OK) {
-        mg_log(MG_LOG_ERROR, "could not read a file again; its previous contents stay in use",
-               MG_LOG_TEXT("file", "listen-cert-file"), MG_LOG_TEXT("reason", err.text));
-    }
-    mg_posts_look(agents->posts);
-}
+const struct mg_process_service MG_AGENTS = {
+    .name = "agents",
+    .check = agents_check,
+    .create = agents_create,
+    .serve = agents_serve,
+    .is_ready = agents_are_ready,
+    .drain = agents_drain,
+    .reload = agents_reload,
+    .destroy = agents_destroy,
+};

@@ -41,6 +41,7 @@ struct mg_cli_options {
     const char *concurrency, *rate, *result;
     const char *hot, *keep, *export_command;
     const char *listen, *listen_cert_file, *listen_key_file, *tokens_file; /* of `console`, `gateway` */
+    const char *instance, *log_level;                                      /* and of `agents` */
     const char *proxy_user_header, *proxy_groups_header;
     struct mg_list sets, services, labels, clients, hosts, proxy_operator_groups, cors_origins;
     int64_t client_rate, body_max;                               /* of `gateway` */
@@ -64,6 +65,7 @@ struct mg_cli_options {
 struct mg_cli {
     struct mg_cli_options options;
     struct mg_config *config; /* owns the texts of `options` */
+    bool only_checks;         /* --check-config for a server: it connects to nothing */
     struct mg_list words;     /* after noun and verb */
     bool is_json, is_lines;   /* -o json or jsonl; -o jsonl */
     bool is_list;             /* the verb prints any number of answers, not one */
@@ -170,16 +172,11 @@ cli_verb_fn mg_verb_db_vacuum_policy, mg_verb_db_retain;
 #define MG_LEADER_AGE_MAX_MS 10000
 /* bulk_verbs.c: whether a process drives bulk actions, by the rows of MG_REPORT_BULK_RUNNER */
 bool mg_bulk_is_driven(const struct mg_table *runner);
-/* console_verb.c: whether the console could start with these options */
-enum mg_exit_code mg_console_verb_check(const struct mg_cli *cli);
 /* system_verbs.c: the folder of this program and its companions; false: it is not known */
 bool mg_programs_folder(char *ret_path, size_t size);
 /* system_verbs.c: the folder of migrations: the given one, else that of an installed program, relative to its
  * own path, else deploy/postgres of the sources, relative to the working directory */
 const char *mg_migrations_folder(const struct mg_cli *cli, char *ret_path, size_t size);
-/* gateway_verb.c: the same for the gateway */
-enum mg_exit_code mg_gateway_verb_check(const struct mg_cli *cli);
-enum mg_exit_code mg_agents_verb_check(const struct mg_cli *cli);
 
 /* explain.c: appends why the order is where it is; one line, without its end */
 void mg_explain_order(struct mg_cli *cli, const struct mg_table *order, const struct mg_table *steps,

@@ -99,16 +99,11 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
          mg_cli_check_dsn(&cli, &err) != MG_OK)) {
         code = mg_cli_fail_err(&err);
     }
-    if (action == MG_CONFIG_CHECK && code == MG_EXIT_DONE && (verb->extras & MG_EXTRA_CONSOLE)) {
-        code = mg_console_verb_check(&cli);
-    }
-    if (action == MG_CONFIG_CHECK && code == MG_EXIT_DONE && (verb->extras & MG_EXTRA_GATEWAY)) {
-        code = mg_gateway_verb_check(&cli);
-    }
-    if (action == MG_CONFIG_CHECK && code == MG_EXIT_DONE && (verb->extras & MG_EXTRA_AGENTS)) {
-        code = mg_agents_verb_check(&cli);
-    }
-    if (code == MG_EXIT_DONE && action == MG_CONFIG_RUN) {
+    bool is_server = (verb->extras & MG_EXTRA_SERVERS) != 0;
+    if (is_server && code == MG_EXIT_DONE && action != MG_CONFIG_EXIT) {
+        cli.only_checks = action == MG_CONFIG_CHECK;
+        code = verb->run(&cli);
+    } else if (code == MG_EXIT_DONE && action == MG_CONFIG_RUN) {
         cli.loop = mg_loop_create();
         code = cli.loop != NULL ? verb->run(&cli)
                                 : mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory or descriptors");

@@ -44,6 +44,7 @@
 #define MG_EXTRA_AGENTS     (UINT64_C(1) << 33)
 #define MG_EXTRA_CONFORM    (UINT64_C(1) << 34)
 #define MG_EXTRA_COMMAND    (UINT64_C(1) << 35) /* no option: the verb runs the command that its words are */
+#define MG_EXTRA_SERVERS    (MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY | MG_EXTRA_AGENTS)
 #define MG_EXTRA_APART      (UINT64_C(1) << 29) /* no option: the verb uses neither broker nor database */
 #define MG_EXTRA_ALONE      (UINT64_C(1) << 30) /* no server at all and one output format: no common option */
 
@@ -70,8 +71,8 @@ struct mg_verb {
 /* Each ends with noun NULL. */
 extern const struct mg_verb MG_ORDER_VERBS[], MG_WORKFLOW_VERBS[], MG_ALERT_VERBS[], MG_DEAD_VERBS[],
     MG_SERVICE_VERBS[], MG_BULK_VERBS[], MG_BROKER_VERBS[], MG_DB_VERBS[], MG_DOCTOR_VERBS[], MG_TOP_VERBS[],
-    MG_PROBE_VERBS[], MG_CONSOLE_VERBS[], MG_GATEWAY_VERBS[], MG_DEV_VERBS[], MG_AGENTS_VERBS[],
-    MG_AGENT_VERBS[], MG_CLIENT_VERBS[], MG_COMPLETION_VERBS[];
+    MG_PROBE_VERBS[], MG_SERVER_VERBS[], MG_DEV_VERBS[], MG_AGENT_VERBS[], MG_CLIENT_VERBS[],
+    MG_COMPLETION_VERBS[];
 
 /* ---- verbs.c ---- */
 

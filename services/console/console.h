@@ -12,9 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/config.h"
-#include "base/loop.h"
-#include "io/amqp/address.h"
+#include "process.h"
 
 /* A proxy at which operators log in. It names the user in headers of each request. */
 struct mg_console_proxy {
@@ -28,37 +26,20 @@ struct mg_console_proxy {
 #define MG_CONSOLE_MEMORY_UNSENT 2 /* answers, and events that browsers have not read yet */
 
 struct mg_console_options {
-    const char *listen;               /* "127.0.0.1:9180" */
-    const char *cert_file, *key_file; /* PEM; "": needs a loopback `listen` or plaintext allowed */
-    int64_t keep_alive_ms;            /* of idle connections; 0: MG_HTTP_IDLE_MS */
+    const struct mg_process_options *process; /* set by the check */
+    int64_t keep_alive_ms;                    /* of idle connections; 0: MG_HTTP_IDLE_MS */
     /* One line for each token: role (reader, operator; proxy: may name users), name, SHA-256 of the token
-     * in hexadecimal. "": every client that reaches the address may read, none may act; then `listen` must
-     * be loopback, without a proxy. */
+     * in hexadecimal. "": every client that reaches the address may read, none may act; then it must be
+     * loopback, without a proxy. */
     const char *tokens_file;
     struct mg_console_proxy proxy;
     int64_t memory_budget;       /* bytes, see MG_CONSOLE_MEMORY_…; 0: by the limit of the process */
+    size_t memory_bytes;         /* the result; set by the check */
     const struct mg_list *hosts; /* accepted Host names, beside those of loopback */
-    struct mg_broker_address broker;
-    const char *pg_dsn;
-    struct mg_config *config; /* for mg_console_reload; NULL: secrets stay */
 };
 
-struct mg_console;
-
-/* Checks all options, files included, without connecting; for --check-config. MG_BAD_INPUT. */
-enum mg_class mg_console_check(const struct mg_console_options *options, struct mg_err *err) MG_MUSTCHECK;
-/* Serves at once; database and broker may come up later. The options are borrowed. */
-enum mg_class mg_console_create(struct mg_loop *loop, const struct mg_console_options *options,
-                                struct mg_console **ret_console, struct mg_err *err) MG_MUSTCHECK;
-void mg_console_destroy(struct mg_console *console); /* accepts NULL */
-/* For a struct mg_console: whether pages can show data; `ret_reason` names the missing part. */
-bool mg_console_is_ready(void *console, char *ret_reason, size_t size);
-/* Answers the requests in hand, ends live pages, and takes no further connection. `drained` is called once,
- * when each request has its answer. */
-void mg_console_drain(struct mg_console *console, void (*drained)(void *arg), void *arg);
-int mg_console_port(const struct mg_console *console);
-/* Reads secrets, tokens and certificate again and logs the result; an invalid one stays as it was. Later
- * connections use the new values. Sessions of removed tokens end. */
-void mg_console_reload(struct mg_console *console);
+/* The console as a process; its `own` options are those above. It serves at once; database and broker
+ * may come up later. SIGHUP also reads the tokens again; sessions of removed tokens end. */
+extern const struct mg_process_service MG_CONSOLE;
 
 #endif

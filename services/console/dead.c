@@ -225,7 +225,7 @@ static void walk_done(void *arg)
 static struct walk *walk_create(struct mg_dead *dead, const char *queue)
 {
     struct walk *walk = calloc(1, sizeof(*walk));
-    char *url = strdup(dead->console->url);
+    char *url = strdup(dead->console->options->process->broker.url);
     if (walk == NULL || url == NULL) {
         free(walk);
         free(url);
@@ -233,7 +233,7 @@ static struct walk *walk_create(struct mg_dead *dead, const char *queue)
     }
     walk->dead = dead;
     walk->url = url;
-    walk->address = dead->console->options->broker;
+    walk->address = dead->console->options->process->broker;
     walk->address.url = url;
     (void)snprintf(walk->queue, sizeof(walk->queue), "%s", queue);
     mg_buf_init(&walk->json, LIST_MAX_BYTES);

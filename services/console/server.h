@@ -19,16 +19,13 @@
 #include "wire/command.h"
 
 struct mg_console {
-    const struct mg_console_options *options; /* its secrets may be outdated after a reload */
-    char *url;                                /* of the broker, current */
-    size_t memory_bytes;                      /* the budget of all parts */
+    struct mg_process *process;
+    const struct mg_console_options *options;
     struct mg_loop *loop;
     struct mg_metrics *metrics;
     struct mg_store *store;
-    struct mg_vitals *vitals;
     struct mg_store *changing_store; /* for statements longer than a page's bound */
     struct mg_bulk_runner *runner;
-    struct mg_http_server *http;
     struct mg_sessions *sessions;
     struct mg_asker *asker;
     struct mg_live *live;

@@ -208,7 +208,7 @@ static void secret_make(char ret_text[SECRET_SIZE])
 
 static bool is_tls(const struct mg_sessions *sessions)
 {
-    return sessions->options->cert_file[0] != '\0';
+    return sessions->options->process->http_cert_file[0] != '\0';
 }
 
 /* Cookies are shared by all ports of a host (RFC 6265, 8.5), and each console has its own: the name has the

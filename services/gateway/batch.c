@@ -450,7 +450,7 @@ static int batches_of(const struct mg_batches *batches, const struct mg_client *
 
 static int batches_max(const struct mg_gateway *gateway)
 {
-    size_t fit = gateway->memory_bytes / MG_GATEWAY_MEMORY_BATCHES / BATCH_BYTES;
+    size_t fit = gateway->options->memory_bytes / MG_GATEWAY_MEMORY_BATCHES / BATCH_BYTES;
     return fit < 1 ? 1 : fit < BATCHES_MAX ? (int)fit : BATCHES_MAX;
 }
 

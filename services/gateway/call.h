@@ -101,15 +101,12 @@ struct mg_route {
 };
 
 struct mg_gateway {
-    const struct mg_gateway_options *options; /* its secrets may be outdated after a reload */
-    size_t memory_bytes;                      /* the budget of all parts */
+    struct mg_process *process;
+    const struct mg_gateway_options *options;
     struct mg_loop *loop;
     struct mg_metrics *metrics;
     struct mg_store *store;
     struct mg_store *listing_store; /* a session of its own, so that nothing else waits behind lists */
-    struct mg_vitals *vitals;
-    char instance[128]; /* names this process in its heartbeat */
-    struct mg_http_server *http;
     struct mg_command_link *commander;
     struct mg_broker *broker; /* the commander's */
     struct mg_clients *clients;

@@ -4,14 +4,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "gateway/call.h"
 #include "io/amqp/broker.h"
 #include "io/amqp/topology.h"
-#include "io/pg/dsn.h"
 #include "io/vitals.h"
 #include "memory_option.h"
-#include "reread.h"
+#include "reader.h"
 #include "wire/http_url.h"
 
 #define STATEMENT_TIMEOUT "5s"                                   /* its statements take milliseconds */
@@ -30,12 +28,13 @@ static void remark_make(const struct mg_gateway *gateway, char *ret_remark, size
     }
 }
 
-bool mg_gateway_is_ready(void *arg, char *ret_reason, size_t size)
+/* Whether orders can be posted. */
+static bool gateway_is_ready(void *arg, char *ret_reason, size_t size)
 {
     const struct mg_gateway *gateway = arg;
     bool is_ready = mg_store_is_ready(gateway->store, ret_reason, size) &&
                     mg_commander_is_up(gateway->commander, ret_reason, size) &&
-                    mg_vitals_are_good(gateway->vitals, ret_reason, size) &&
+                    mg_vitals_are_good(gateway->process->vitals, ret_reason, size) &&
                     mg_store_reads_fail_ms(gateway->store, ret_reason, size) == 0 &&
                     mg_clients_remark(gateway->clients, ret_reason, size);
     if (is_ready && ret_reason[0] == '\0') { /* the queue of one client stops no other */
@@ -44,28 +43,21 @@ bool mg_gateway_is_ready(void *arg, char *ret_reason, size_t size)
     return is_ready;
 }
 
-static struct mg_http_server_options http_options(const struct mg_gateway_options *options,
-                                                  struct mg_gateway *gateway)
+static void gateway_serve(struct mg_process *process, struct mg_http_server_options *http)
 {
-    const size_t memory = gateway != NULL ? gateway->memory_bytes : 0;
-    return (struct mg_http_server_options){.address = options->listen,
-                                           .cert_file = options->cert_file,
-                                           .key_file = options->key_file,
-                                           .is_plaintext_allowed = options->broker.is_plaintext_allowed,
-                                           .metrics = gateway != NULL ? gateway->metrics : NULL,
-                                           .is_ready = mg_gateway_is_ready,
-                                           .handle = mg_gateway_route,
-                                           .takes_pieces = mg_gateway_takes_pieces,
-                                           .admit = mg_gateway_admit,
-                                           .arg = gateway,
-                                           .idle_ms = options->keep_alive_ms,
-                                           .handled_max = HANDLED_MAX,
-                                           .body_max = (size_t)options->body_max,
-                                           .bodies_max = memory / MG_GATEWAY_MEMORY_BODIES,
-                                           .unsent_max = memory / MG_GATEWAY_MEMORY_UNSENT,
-                                           .held =
-                                               gateway != NULL ? mg_http_held_series(gateway->metrics) : NULL,
-                                           .answers_problems = true};
+    const struct mg_gateway_options *options = process->own;
+    http->is_ready = gateway_is_ready;
+    http->handle = mg_gateway_route;
+    http->takes_pieces = mg_gateway_takes_pieces;
+    http->admit = mg_gateway_admit;
+    http->arg = process->service;
+    http->idle_ms = options->keep_alive_ms;
+    http->handled_max = HANDLED_MAX;
+    http->body_max = (size_t)options->body_max;
+    http->bodies_max = options->memory_bytes / MG_GATEWAY_MEMORY_BODIES;
+    http->unsent_max = options->memory_bytes / MG_GATEWAY_MEMORY_UNSENT;
+    http->held = process->metrics != NULL ? mg_http_held_series(process->metrics) : NULL;
+    http->answers_problems = true;
 }
 
 static enum mg_class origins_check(const struct mg_list *origins, struct mg_err *err)
@@ -82,20 +74,11 @@ static enum mg_class origins_check(const struct mg_list *origins, struct mg_err 
     return MG_OK;
 }
 
-enum mg_class mg_gateway_check(const struct mg_gateway_options *options, struct mg_err *err)
+static enum mg_class gateway_check(struct mg_process *process, struct mg_err *err)
 {
-    const struct mg_http_server_options http = http_options(options, NULL);
-    size_t memory_bytes;
-    enum mg_class class = mg_http_server_check(&http, err);
-    if (class == MG_OK) {
-        class = mg_memory_option_check(options->memory_budget, &memory_bytes, err);
-    }
-    if (class == MG_OK) {
-        class = mg_broker_check_address(&options->broker, err);
-    }
-    if (class == MG_OK) {
-        class = mg_dsn_check(options->pg_dsn, options->broker.is_plaintext_allowed, err);
-    }
+    struct mg_gateway_options *options = process->own;
+    options->process = &process->options;
+    enum mg_class class = mg_memory_option_check(options->memory_budget, &options->memory_bytes, err);
     if (class == MG_OK) {
         class = origins_check(options->origins, err);
     }
@@ -105,25 +88,8 @@ enum mg_class mg_gateway_check(const struct mg_gateway_options *options, struct 
     return class == MG_OK ? mg_hooks_check(options, err) : class;
 }
 
-static void store_changed(void *arg, bool is_up, const char *reason)
-{
-    (void)arg;
-    if (is_up) {
-        mg_log(MG_LOG_INFO, "database up", MG_LOG_NONE);
-    } else {
-        mg_log(MG_LOG_WARN, "database down", MG_LOG_TEXT("reason", reason));
-    }
-}
-
-/* The gateway goes on: it answers 503 until the schema is migrated. */
-static void store_refused(void *arg, const char *reason)
-{
-    (void)arg;
-    mg_log(MG_LOG_ERROR, "cannot use this database", MG_LOG_TEXT("reason", reason));
-}
-
 /* Posts and reads end within seconds by time-outs of their own. */
-static void account(void *arg, struct mg_beat *ret_beat)
+static void gateway_account(void *arg, struct mg_beat *ret_beat)
 {
     const struct mg_gateway *gateway = arg;
     ret_beat->in_hand = mg_observers_count(gateway->observers);
@@ -133,53 +99,24 @@ static void account(void *arg, struct mg_beat *ret_beat)
     }
 }
 
-static enum mg_class stores_create(struct mg_gateway *gateway, struct mg_err *err)
-{
-    struct mg_store_options options = {.dsn = gateway->options->pg_dsn,
-                                       .name = "makegood gateway",
-                                       .is_plaintext_allowed = gateway->options->broker.is_plaintext_allowed,
-                                       .is_unsafe_durability_allowed = true, /* it writes nothing */
-                                       .statement_timeout = STATEMENT_TIMEOUT,
-                                       .is_reader = true,
-                                       .metrics = gateway->metrics,
-                                       .on_state = store_changed,
-                                       .on_refused = store_refused,
-                                       .arg = gateway};
-    enum mg_class class = mg_store_create(gateway->loop, &options, &gateway->store, err);
-    /* Both stores reach the same server, so only the first one logs its state. */
-    options.name = "makegood gateway, lists";
-    options.is_reader = false;
-    options.on_state = NULL;
-    options.on_refused = NULL;
-    if (class == MG_OK) {
-        class = mg_store_create(gateway->loop, &options, &gateway->listing_store, err);
-    }
-    return class;
-}
-
 static enum mg_class servers_connect(struct mg_gateway *gateway, struct mg_err *err)
 {
-    const struct mg_gateway_options *options = gateway->options;
-    enum mg_class class = stores_create(gateway, err);
+    struct mg_process *process = gateway->process;
+    const struct mg_reader reader = {.name = "makegood gateway",
+                                     .timeout = STATEMENT_TIMEOUT,
+                                     .beside_name = "makegood gateway, lists",
+                                     .beside_timeout = STATEMENT_TIMEOUT};
+    enum mg_class class = mg_reader_open(process, &reader, &gateway->store, &gateway->listing_store, err);
+    process->store = gateway->store;
     if (class == MG_OK) {
-        class = mg_commander_create(gateway->loop, &options->broker, MG_EXCHANGE_GATEWAY, "makegood gateway",
-                                    gateway->metrics, &gateway->commander, err);
+        class = mg_commander_create(gateway->loop, &process->options.broker, MG_EXCHANGE_GATEWAY,
+                                    "makegood gateway", gateway->metrics, &gateway->commander, err);
     }
-    if (class != MG_OK) {
-        return class;
+    if (class == MG_OK) {
+        process->broker = gateway->broker = mg_commander_broker(gateway->commander);
+        process->probe_exchange = MG_EXCHANGE_GATEWAY;
     }
-    gateway->broker = mg_commander_broker(gateway->commander);
-    mg_instance_name(gateway->instance, sizeof(gateway->instance));
-    const struct mg_vitals_of vitals = {.store = gateway->store,
-                                        .broker = gateway->broker,
-                                        .probe_exchange = MG_EXCHANGE_GATEWAY,
-                                        .kind = "gateway",
-                                        .instance = gateway->instance,
-                                        .account = account,
-                                        .arg = gateway,
-                                        .is_reader = true};
-    gateway->vitals = mg_vitals_create(gateway->loop, &vitals);
-    return gateway->vitals != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
+    return class;
 }
 
 static enum mg_class parts_create(struct mg_gateway *gateway, struct mg_err *err)
@@ -203,47 +140,31 @@ static enum mg_class parts_create(struct mg_gateway *gateway, struct mg_err *err
     }
     gateway->clients = mg_clients_create(gateway, err);
     gateway->hooks = gateway->clients != NULL ? mg_hooks_create(gateway, err) : NULL;
-    if (gateway->hooks == NULL) {
-        return err->class;
-    }
-    const struct mg_http_server_options http = http_options(gateway->options, gateway);
-    return mg_http_server_create(gateway->loop, &http, &gateway->http, err);
+    return gateway->hooks != NULL ? MG_OK : err->class;
 }
 
-enum mg_class mg_gateway_create(struct mg_loop *loop, const struct mg_gateway_options *options,
-                                struct mg_gateway **ret_gateway, struct mg_err *err)
+static enum mg_class gateway_create(struct mg_process *process, struct mg_err *err)
 {
-    enum mg_class class = mg_gateway_check(options, err);
-    if (class != MG_OK) {
-        return class;
-    }
     struct mg_gateway *gateway = calloc(1, sizeof(*gateway));
     if (gateway == NULL) {
         return mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
     }
-    gateway->options = options;
-    gateway->memory_bytes = mg_memory_budget(options->memory_budget, mg_memory_limit(NULL, NULL));
-    gateway->loop = loop;
+    process->service = gateway;
+    gateway->process = process;
+    gateway->options = process->own;
+    gateway->loop = process->loop;
+    gateway->metrics = process->metrics;
     gateway->batches_until_ms = INT64_MAX;
     TAILQ_INIT(&gateway->calls);
-    gateway->metrics = mg_metrics_create();
-    class = gateway->metrics != NULL ? parts_create(gateway, err) : mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
-    if (class != MG_OK) {
-        mg_gateway_destroy(gateway);
-        return class;
-    }
-    *ret_gateway = gateway;
-    return MG_OK;
+    return parts_create(gateway, err);
 }
 
-void mg_gateway_destroy(struct mg_gateway *gateway)
+static void gateway_destroy(struct mg_process *process)
 {
+    struct mg_gateway *gateway = process->service;
     if (gateway == NULL) {
         return;
     }
-    mg_vitals_end(gateway->vitals);
-    mg_http_server_destroy(gateway->http); /* first, because requests wait for the parts below */
-    mg_vitals_destroy(gateway->vitals);
     mg_hooks_destroy(gateway->hooks);
     mg_clients_destroy(gateway->clients);
     mg_commander_destroy(gateway->commander);
@@ -262,52 +183,42 @@ void mg_gateway_destroy(struct mg_gateway *gateway)
         TAILQ_REMOVE(&gateway->calls, call, entry);
         free(call);
     }
-    mg_metrics_destroy(gateway->metrics);
     free(gateway);
 }
 
-void mg_gateway_drain(struct mg_gateway *gateway, int64_t timeout_ms, void (*drained)(void *arg), void *arg)
+static void gateway_drain(void *arg)
 {
-    mg_vitals_end(gateway->vitals);
+    struct mg_gateway *gateway = arg;
     gateway->is_draining = true;
-    gateway->batches_until_ms = mg_clock_boot_ms() + timeout_ms / 2;
-    mg_http_server_drain(gateway->http, drained, arg);
+    gateway->batches_until_ms = mg_clock_boot_ms() + gateway->process->options.drain_timeout_ms / 2;
+    mg_process_drain_requests(gateway->process);
 }
 
-int mg_gateway_port(const struct mg_gateway *gateway)
+/* The frame's own connections have accepted the new values; so these fail only without memory. */
+static void gateway_reload(struct mg_process *process)
 {
-    return mg_http_server_port(gateway->http);
-}
-
-/* ---- reading files again ---- */
-
-static enum mg_class take_url(void *arg, const char *text, struct mg_err *err)
-{
-    struct mg_gateway *gateway = arg;
-    enum mg_class class = mg_commander_set_url(gateway->commander, text, err);
-    return class == MG_OK ? mg_hooks_set_amqp_url(gateway->hooks, text, err) : class;
-}
-
-static enum mg_class take_dsn(void *arg, const char *text, struct mg_err *err)
-{
-    struct mg_gateway *gateway = arg;
-    enum mg_class class = mg_store_set_dsn(gateway->store, text, err);
-    return class == MG_OK ? mg_store_set_dsn(gateway->listing_store, text, err) : class;
-}
-
-void mg_gateway_reload(struct mg_gateway *gateway)
-{
-    struct mg_config *config = gateway->options->config;
+    const struct mg_gateway *gateway = process->service;
     struct mg_err err;
-    if (config != NULL) {
-        mg_reread_secret(config, "amqp-url", take_url, gateway);
-        mg_reread_secret(config, "pg-dsn", take_dsn, gateway);
+    if (mg_store_set_dsn(gateway->listing_store, process->options.pg_dsn, &err) != MG_OK ||
+        mg_hooks_set_amqp_url(gateway->hooks, process->options.broker.url, &err) != MG_OK) {
+        mg_process_reread(process, "pg-dsn for lists and amqp-url for webhooks", false, &err);
     }
-    mg_reread_log("tokens-file", mg_clients_reload(gateway->clients, &err), &err);
+    mg_process_reread_file(process, "tokens-file", mg_clients_reload(gateway->clients, &err), &err);
     if (gateway->options->webhooks_file[0] != '\0') {
-        mg_reread_log("webhooks-file", mg_hooks_reload(gateway->hooks, &err), &err);
-    }
-    if (gateway->options->cert_file[0] != '\0') {
-        mg_reread_log("listen-cert-file", mg_http_server_reload(gateway->http, &err), &err);
+        mg_process_reread_file(process, "webhooks-file", mg_hooks_reload(gateway->hooks, &err), &err);
     }
 }
+
+const struct mg_process_service MG_GATEWAY = {
+    .name = "gateway",
+    .has_store = true,
+    .is_reader = true,
+    .check = gateway_check,
+    .create = gateway_create,
+    .serve = gateway_serve,
+    .is_ready = gateway_is_ready,
+    .account = gateway_account,
+    .drain = gateway_drain,
+    .reload = gateway_reload,
+    .destroy = gateway_destroy,
+};

@@ -12,9 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/config.h"
-#include "base/loop.h"
-#include "io/amqp/address.h"
+#include "process.h"
 
 /*
  * Shares of the memory budget: one part in so many for each. In addition, recent.c takes 11 MB and the broker
@@ -27,9 +25,8 @@
 #define MG_GATEWAY_MEMORY_HOOKS 8 /* statuses on their way to webhooks */
 
 struct mg_gateway_options {
-    const char *listen;               /* "127.0.0.1:9280" */
-    const char *cert_file, *key_file; /* PEM; "": needs a loopback `listen` or plaintext allowed */
-    int64_t keep_alive_ms;            /* of idle connections; 0: MG_HTTP_IDLE_MS */
+    const struct mg_process_options *process; /* set by the check */
+    int64_t keep_alive_ms;                    /* of idle connections; 0: MG_HTTP_IDLE_MS */
     /* One line for each token: rights (submit, read, cancel; separated by commas), client, SHA-256 of the
      * token in hexadecimal. Required. */
     const char *tokens_file;
@@ -39,28 +36,13 @@ struct mg_gateway_options {
     int64_t rate_per_s;            /* requests of one client, as many at once */
     int64_t body_max;              /* bytes of a submission */
     int64_t memory_budget;         /* bytes, see MG_GATEWAY_MEMORY_…; 0: by the limit of the process */
+    size_t memory_bytes;           /* the result; set by the check */
     const struct mg_list *origins; /* of pages that may use the gateway from a browser (CORS) */
-    struct mg_broker_address broker;
-    const char *pg_dsn;
-    struct mg_config *config; /* for mg_gateway_reload; NULL: secrets stay */
 };
 
-struct mg_gateway;
-
-/* Checks all options, files included, without connecting; for --check-config. MG_BAD_INPUT. */
-enum mg_class mg_gateway_check(const struct mg_gateway_options *options, struct mg_err *err) MG_MUSTCHECK;
-/* Serves at once; database and broker may come up later. The options are borrowed. */
-enum mg_class mg_gateway_create(struct mg_loop *loop, const struct mg_gateway_options *options,
-                                struct mg_gateway **ret_gateway, struct mg_err *err) MG_MUSTCHECK;
-void mg_gateway_destroy(struct mg_gateway *gateway); /* accepts NULL */
-/* For a struct mg_gateway: whether orders can be posted; `ret_reason` names the missing part. */
-bool mg_gateway_is_ready(void *gateway, char *ret_reason, size_t size);
-/* Answers the requests in hand, ends waits and streams, and takes no further connection. After half of the
- * time lines of batches are no longer posted. `drained` is called once, when each request has its answer. */
-void mg_gateway_drain(struct mg_gateway *gateway, int64_t timeout_ms, void (*drained)(void *arg), void *arg);
-int mg_gateway_port(const struct mg_gateway *gateway);
-/* Reads secrets, tokens, webhooks and certificate again and logs the result; an invalid one stays as it was.
- */
-void mg_gateway_reload(struct mg_gateway *gateway);
+/* The gateway as a process; its `own` options are those above. It serves at once; database and broker
+ * may come up later. Its drain ends waits and streams; after half of the time lines of batches are no longer
+ * posted. SIGHUP also reads tokens and webhooks again. */
+extern const struct mg_process_service MG_GATEWAY;
 
 #endif

@@ -442,7 +442,7 @@ static enum mg_class parts_create(struct mg_hook *hook, size_t bytes, struct mg_
                                                 .idle_connection_ms = IDLE_MS,
                                                 .max_body_bytes = ANSWER_MAX,
                                                 .max_header_bytes = HEADERS_MAX};
-    const struct mg_broker_options broker = {.address = hook->gateway->options->broker,
+    const struct mg_broker_options broker = {.address = hook->gateway->options->process->broker,
                                              .name = name,
                                              .consumers = {{.queue = hook->queue,
                                                             .prefetch = PREFETCH,

@@ -179,7 +179,7 @@ static enum mg_class targets_parse(const struct mg_gateway_options *options, cha
         if (*ret_count == MG_HOOKS_MAX) {
             return line_fault(&place, "too many webhooks; a gateway has at most 128", err);
         }
-        enum mg_class class = target_read(&place, line, options->broker.is_plaintext_allowed,
+        enum mg_class class = target_read(&place, line, options->process->broker.is_plaintext_allowed,
                                           &ret_targets[(*ret_count)++], err);
         if (class != MG_OK) {
             return class;

@@ -115,7 +115,7 @@ static bool has_target(const struct mg_hook_target *targets, int count, const st
 static enum mg_class new_create(struct mg_hooks *hooks, struct mg_hook_target *targets, int count,
                                 struct mg_hook *ret_new[MG_HOOKS_MAX], struct mg_err *err)
 {
-    size_t share = hooks->gateway->memory_bytes / MG_GATEWAY_MEMORY_HOOKS;
+    size_t share = hooks->gateway->options->memory_bytes / MG_GATEWAY_MEMORY_HOOKS;
     enum mg_class class = MG_OK;
     for (int i = 0; i < count && class == MG_OK; i++) {
         if (hook_of(hooks, targets[i].client) == NULL) {

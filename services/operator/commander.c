@@ -97,11 +97,6 @@ void mg_commander_destroy(struct mg_command_link *commander)
     free(commander);
 }
 
-enum mg_class mg_commander_set_url(struct mg_command_link *commander, const char *url, struct mg_err *err)
-{
-    return mg_broker_set_url(mg_command_client_broker(commander->client), url, err);
-}
-
 struct mg_broker *mg_commander_broker(struct mg_command_link *commander)
 {
     return mg_command_client_broker(commander->client);

@@ -17,9 +17,6 @@ enum mg_class mg_commander_create(struct mg_loop *loop, const struct mg_broker_a
                                   const char *exchange, const char *name, struct mg_metrics *metrics,
                                   struct mg_command_link **ret_commander, struct mg_err *err) MG_MUSTCHECK;
 void mg_commander_destroy(struct mg_command_link *commander); /* calls no pending `done`; accepts NULL */
-/* New values apply to later connections. */
-enum mg_class mg_commander_set_url(struct mg_command_link *commander, const char *url,
-                                   struct mg_err *err) MG_MUSTCHECK;
 /* Its broker client, for other calls of its owner. It stays owned by the commander. */
 struct mg_broker *mg_commander_broker(struct mg_command_link *commander);
 bool mg_commander_is_up(const struct mg_command_link *commander, char *ret_reason, size_t size);

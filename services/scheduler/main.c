@@ -56,6 +56,7 @@ static enum mg_class scheduler_check(struct mg_process *process, struct mg_err *
     options.pg_dsn = process->options.pg_dsn;
     options.is_unsafe_durability_allowed = process->options.is_unsafe_durability_allowed;
     options.instance = process->instance;
+    process->options.drain_timeout_ms = options.drain_timeout_ms;
     (void)snprintf(statement_timeout, sizeof(statement_timeout), "%" PRId64 "ms", statement_ms);
     options.statement_timeout = statement_timeout;
     options.limits = (struct mg_json_limits){.max_bytes = (size_t)body_max,
@@ -133,7 +134,6 @@ static const struct mg_process_service scheduler_service = {
     .options = option_table,
     .has_store = true,
     .has_spans = true,
-    .drain_timeout_ms = &options.drain_timeout_ms,
     .check = scheduler_check,
     .create = scheduler_create,
     .is_ready = mg_scheduler_is_ready,

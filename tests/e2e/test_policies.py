@@ -5,6 +5,7 @@ import json
 import time
 
 from harness import scenario
+from test_gateway import write_tokens
 
 ORDERS = 50
 FOREIGN = {"expires": 3600000, "message-ttl": 3600000, "overflow": "drop-head", "max-length": 10, "delivery-limit": 1}
@@ -45,7 +46,9 @@ def assert_refused(s, api, text):
     started = s.cluster.make("scheduler", "scheduler-refused", "--amqp-api", api).start()
     s.wait(lambda: not started.is_running(), "the scheduler refuses to start")
     assert started.popen.returncode == 1 and text in started.tail(), started.tail()
-    gateway = s.cluster.tool("gateway", "--listen", "127.0.0.1:0", "--amqp-api", api, check=False)
+    tokens = s.scratch / "tokens"
+    write_tokens(tokens, [("read", "shop", "a token")])
+    gateway = s.cluster.tool("gateway", "--listen", "127.0.0.1:0", "--tokens-file", tokens, "--amqp-api", api, check=False)
     assert gateway.returncode == 1 and text in gateway.stderr, gateway.stderr
 
 

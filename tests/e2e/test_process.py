@@ -1,6 +1,8 @@
 """Services as processes: their notifications to systemd, and their hardening."""
 
 import contextlib
+import json
+import shutil
 import signal
 import socket
 import urllib.parse
@@ -11,9 +13,11 @@ from harness import scenario
 from local import processes
 from refusing import Refusing
 from test_console import Console
+from test_gateway import write_tokens
 
 ONE = {"schedulers": 0, "agents": 0, "supervisors": 0, "services": ("payment",)}  # the scenario starts the rest itself
 WATCHDOG_US = 200_000
+SERVERS = ("console", "gateway", "agents")
 TURNS = 5  # of the watchdog: another process must send that often before silence counts
 
 
@@ -82,19 +86,64 @@ def systemd_hears_how_a_service_begins_reloads_and_ends(s):
         manager.wait(s, "EXTEND_TIMEOUT_USEC=", stopping)
 
 
+def server(s, name, *words, **env):
+    """A server of the tool, that begins."""
+    port = processes.free_port()
+    tokens = s.scratch / f"{name}.tokens"
+    write_tokens(tokens, [("reader", "rita", "a token")] if name == "console" else [("read", "shop", "a token")])
+    own = (s.scratch / "services",) if name == "agents" else ("--tokens-file", tokens)
+    argv = [s.cluster.bin / "makegood", name, *own, "--listen", f"127.0.0.1:{port}", *words]
+    process = processes.Process(name, argv, s.scratch / f"{name}.log", http_port=port, env={**s.cluster.env, **s.cluster.tool_env, **env})
+    s.others.append(process)
+    return process.start()
+
+
+def servers_begin(s):
+    """What the servers of the tool need, beside their options."""
+    s.cluster.tool("broker", "apply", "--client", "shop")
+    (s.scratch / "services").mkdir()
+    shutil.copy(s.cluster.service_file("payment"), s.scratch / "services" / "payment.json")
+
+
 @scenario(**ONE)
-def systemd_hears_of_a_console_as_of_a_service(s):
-    """Would catch: a console whose unit never counts as started, or is killed while it reads its files again."""
-    manager = Manager(s.scratch / "notify-console")
-    console = Console(s, env={**s.cluster.tool_env, "NOTIFY_SOCKET": str(manager.path), "WATCHDOG_USEC": str(WATCHDOG_US)})
-    manager.wait(s, "READY=1")
-    manager.wait(s, "STATUS=ready")
-    manager.wait(s, "WATCHDOG=1")
-    heard = len(manager.heard)
-    console.process.signal(signal.SIGHUP)
-    manager.wait(s, "READY=1", manager.wait(s, "RELOADING=1", heard))
-    assert console.process.terminate() == 0, console.process.tail()
-    manager.wait(s, "STOPPING=1")
+def systemd_hears_of_a_server_of_the_tool_as_of_a_service(s):
+    """Would catch: a server whose unit never counts as started, or is killed while it reads its files again."""
+    servers_begin(s)
+    for name in SERVERS:
+        manager = Manager(s.scratch / f"notify-{name}")
+        process = server(s, name, NOTIFY_SOCKET=str(manager.path), WATCHDOG_USEC=str(WATCHDOG_US))
+        manager.wait(s, "READY=1")
+        manager.wait(s, "STATUS=ready")
+        manager.wait(s, "WATCHDOG=1")
+        heard = len(manager.heard)
+        process.signal(signal.SIGHUP)
+        manager.wait(s, "READY=1", manager.wait(s, "RELOADING=1", heard))
+        assert process.terminate() == 0, process.tail()
+        manager.wait(s, "EXTEND_TIMEOUT_USEC=", manager.wait(s, "STOPPING=1"))
+
+
+def own_lines(process):
+    """Those of its log that a server of the tool has written itself."""
+    with open(process.log_path, encoding="utf-8") as log:
+        return [line for line in (json.loads(text) for text in log if text.startswith("{")) if line["service"] == process.name]
+
+
+@scenario(**ONE)
+def servers_of_the_tool_log_and_count_as_services_do(s):
+    """Would catch: a server without its level of the log, its instance, or the figures of every process."""
+    servers_begin(s)
+    for name in SERVERS:
+        for words in (("--log-level", "warn"), ()):
+            process = server(s, name, "--instance", f"the-{name}", *words, MAKEGOOD_LOG_LEVEL="info")
+            process.wait_ready()
+            for metric in ("makegood_build_info", "makegood_loop_lag_seconds_count", "process_cpu_seconds_total", "process_open_fds"):
+                assert process.series(metric) is not None, (name, metric)
+            assert process.terminate() == 0, process.tail()
+            said = {line["message"] for line in own_lines(process)}
+            assert ({"started", "stopped"} & said) == (set() if words else {"started", "stopped"}), (name, words, said)
+        assert {line["instance"] for line in own_lines(process)} == {f"the-{name}"}
+        process = server(s, name, "--log-level", "loud")
+        assert process.wait_end() == 2 and "--log-level loud: expected debug, info, warn or error" in process.tail()
 
 
 @scenario(**ONE)

@@ -6,6 +6,7 @@ import secrets as randoms
 import signal
 import subprocess
 import threading
+import uuid
 
 import pika
 import psycopg2
@@ -14,6 +15,8 @@ from harness import scenario, step
 from local import processes
 from test_bulk import driver, seen_at
 from test_console import Console
+from test_gateway import Gateway, logged
+from test_webhooks import Hooks, wait_told
 
 OWN = {"schedulers": 0, "agents": 0, "supervisors": 0, "services": ("till",)}  # the scenario starts the rest itself
 
@@ -324,9 +327,7 @@ def a_console_takes_renewed_secrets_without_a_restart(s):
     console.login("reader")
     s.wait(lambda: driver(s) != "", "it drives bulk actions")
     vault.change_all()
-    console.process.signal(signal.SIGHUP)
-    s.wait(lambda: {"amqp-url", "pg-dsn"} <= {line["what"] for line in log_lines(console.process) if line["message"] == "file read again"},
-           "it has read both again")
+    assert vault.hang_up(console.process) == ("amqp-url (new), pg-dsn (new), tokens-file (new)", [])
     for process in s.cluster.all:
         vault.hang_up(process)
     vault.cut_all()
@@ -334,6 +335,33 @@ def a_console_takes_renewed_secrets_without_a_restart(s):
     s.wait(lambda: console.ask("GET", "/api/v1/orders")[0] == 200, "it asks the database with the new one")
     s.wait(lambda: console.ask("GET", "/api/v1/dead")[0] == 200, "and the broker")
     s.wait(lambda: seen_at(s) > cut_at, "and drives bulk actions")
+
+
+@scenario(**OWN)
+def a_gateway_takes_renewed_secrets_without_a_restart(s):
+    """Would catch: a part of the gateway that keeps using the old password, or a webhook that begins with it."""
+    vault = Vault(s)
+    vault.start()
+    hooks = Hooks(s, "shop", "other")
+    hooks.write("shop")
+    door = Gateway(s, "--webhooks-file", hooks.path, env=vault.env)
+    door.process.wait_ready()
+    vault.change_all()
+    for read in ("amqp-url (new), pg-dsn (new)", "amqp-url (unchanged), pg-dsn (unchanged)"):
+        assert vault.hang_up(door.process) == (read + ", tokens-file (new), webhooks-file (new)", [])
+        hooks.write()
+    s.wait(lambda: logged(door, "client.other.webhook"), "the new webhook's queue is read")
+    for process in s.cluster.all:
+        vault.hang_up(process)
+    vault.cut_all()
+    for client, receiver in hooks.receivers.items():
+        order_id = str(uuid.uuid4())
+        s.wait(lambda client=client, order_id=order_id: door.ask(
+            "POST", "/v1/orders", json.dumps({"order_id": order_id, "workflow": "pay", "payload": {"want": "done"}}), client=client)[0] == 202,
+            f"it takes an order of {client}")
+        wait_told(s, receiver, [order_id])
+        s.wait(lambda client=client: door.ask("GET", "/v1/orders", client=client)[0] == 200, f"it lists the orders of {client}")
+    hooks.end()
 
 
 @scenario(**OWN)

@@ -36,7 +36,8 @@ static const struct {
 #define LETTER '\5'
 
 static struct mg_loop *loop;
-static struct mg_console *console;
+static struct mg_http_server *server;
+static struct mg_process process;
 static char tokens_file[32];
 static struct {
     bool is_known;
@@ -468,17 +469,32 @@ static void tokens_write(void)
 static void open_console(void)
 {
     static const struct mg_list none = {.count = 0};
-    static struct mg_console_options options = {.listen = "127.0.0.1:0",
-                                                .cert_file = "",
-                                                .key_file = "",
-                                                .tokens_file = tokens_file,
-                                                .hosts = &none,
-                                                .proxy = {"", "", &none},
-                                                .broker = {.url = "amqp://127.0.0.1/"},
-                                                .pg_dsn = ""};
+    static struct mg_console_options options = {
+        .tokens_file = tokens_file, .hosts = &none, .proxy = {"", "", &none}};
+    struct mg_http_server_options http = {.address = "127.0.0.1:0"};
     struct mg_err err;
     servers_begin(loop);
-    FUZZ_REQUIRE(mg_console_create(loop, &options, &console, &err) == MG_OK);
+    process = (struct mg_process){.options = {.broker = {.url = "amqp://127.0.0.1/"},
+                                              .pg_dsn = "",
+                                              .http = http.address,
+                                              .http_cert_file = "",
+                                              .http_key_file = ""},
+                                  .own = &options,
+                                  .instance = "fuzz",
+                                  .loop = loop,
+                                  .metrics = mg_metrics_create()};
+    FUZZ_REQUIRE(process.metrics != NULL && MG_CONSOLE.check(&process, &err) == MG_OK &&
+                 MG_CONSOLE.create(&process, &err) == MG_OK);
+    http.metrics = process.metrics;
+    MG_CONSOLE.serve(&process, &http);
+    FUZZ_REQUIRE(mg_http_server_create(loop, &http, &server, &err) == MG_OK);
+}
+
+static void close_console(void)
+{
+    mg_http_server_destroy(server);
+    MG_CONSOLE.destroy(&process);
+    mg_metrics_destroy(process.metrics);
 }
 
 /* Sets the state of the servers; returns the client's bytes. */
@@ -517,7 +533,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     answers_are_sound(&answers);
     FUZZ_REQUIRE(servers.changes == 0 || (fuzz_contains(mg_buf_slice(&bytes), known[OPERATOR].session) &&
                                           fuzz_contains(mg_buf_slice(&bytes), known[OPERATOR].csrf)));
-    mg_console_destroy(console);
+    close_console();
     servers_end();
     mg_loop_destroy(loop);
     mg_buf_finish(&answers.bytes);

@@ -243,10 +243,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct mg_buf text = expand(before, digest);
     file_write(fd, mg_buf_slice(&text));
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    const struct mg_console_options options = {.tokens_file = path,
-                                               .cert_file = "",
-                                               .key_file = "",
-                                               .proxy = {.user_header = "", .groups_header = ""}};
+    const struct mg_process_options process = {.http_cert_file = ""};
+    const struct mg_console_options options = {
+        .process = &process, .tokens_file = path, .proxy = {.user_header = "", .groups_header = ""}};
     struct mg_sessions *sessions = mg_sessions_create(&options, &err);
     bool is_right = text.len > 0 && text.len <= FILE_MAX && file_read(text.data, digest, &person);
     FUZZ_REQUIRE((sessions != NULL) == is_right);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "owed.h"
+#include "process.h"
 
 struct servers servers;
 
@@ -94,7 +95,23 @@ bool __wrap_mg_loop_offload(struct mg_loop *loop, mg_loop_fn *work, mg_loop_fn *
     return true;
 }
 
-/* ---- bulk actions: not run here ---- */
+/* ---- signals and bulk actions: none come here ---- */
+
+void mg_process_drain_requests(struct mg_process *process)
+{
+    (void)process;
+}
+
+void mg_process_reread(struct mg_process *process, const char *what, bool is_new, const struct mg_err *err)
+{
+    (void)process, (void)what, (void)is_new, (void)err;
+}
+
+void mg_process_reread_file(struct mg_process *process, const char *what, enum mg_class class,
+                            const struct mg_err *err)
+{
+    (void)process, (void)what, (void)class, (void)err;
+}
 
 enum mg_class mg_bulk_runner_start(struct mg_loop *loop, const struct mg_bulk_runner_options *options,
                                    struct mg_bulk_runner **ret_runner, struct mg_err *err)

@@ -30,6 +30,7 @@ static struct mg_http_server *server;
 static struct mg_timer *guard;
 static struct mg_list groups, hosts;
 static struct mg_console_options options;
+static struct mg_process process;
 static struct mg_console console;
 static char tokens_path[64];
 
@@ -67,14 +68,11 @@ static void tokens_write(const char *person, const char *proxy)
 static void options_default(void)
 {
     groups = (struct mg_list){.items = {"admins", "ops"}, .count = 2};
-    options = (struct mg_console_options){.listen = "127.0.0.1:0",
-                                          .cert_file = "",
-                                          .key_file = "",
+    process = (struct mg_process){.options = {.http = "127.0.0.1:0", .http_cert_file = ""}, .own = &options};
+    options = (struct mg_console_options){.process = &process.options,
                                           .tokens_file = tokens_path,
                                           .proxy = {"Remote-User", "Remote-Groups", &groups},
-                                          .hosts = &hosts,
-                                          .broker = {.url = "amqp://guest:guest@127.0.0.1/"},
-                                          .pg_dsn = "dbname=none"};
+                                          .hosts = &hosts};
     tokens_write("operator otto", "proxy gate");
 }
 
@@ -100,7 +98,7 @@ static void set_up(void)
     options_default();
     sessions_begin();
     const struct mg_http_server_options http = {
-        .address = options.listen, .handle = mg_route_request, .arg = &console, .handled_max = 4};
+        .address = process.options.http, .handle = mg_route_request, .arg = &console, .handled_max = 4};
     ck_assert_msg(mg_http_server_create(loop, &http, &server, &err) == MG_OK, "%s", err.text);
 }
 
@@ -413,7 +411,7 @@ END_TEST
 static void expect_refused(const char *part)
 {
     struct mg_err err = {.text = ""};
-    ck_assert_msg(mg_console_check(&options, &err) == MG_BAD_INPUT, "taken, wanted: %s", part);
+    ck_assert_msg(MG_CONSOLE.check(&process, &err) == MG_BAD_INPUT, "taken, wanted: %s", part);
     ck_assert_msg(strstr(err.text, part) != NULL, "wanted %s: %s", part, err.text);
     options_default();
 }
@@ -422,10 +420,10 @@ static void expect_refused(const char *part)
 START_TEST(options_that_make_no_sense_are_refused)
 {
     struct mg_err err;
-    ck_assert_msg(mg_console_check(&options, &err) == MG_OK, "%s", err.text);
+    ck_assert_msg(MG_CONSOLE.check(&process, &err) == MG_OK, "%s", err.text);
     options.proxy.groups_header = "";
     groups.count = 0;
-    ck_assert_msg(mg_console_check(&options, &err) == MG_OK, "%s", err.text);
+    ck_assert_msg(MG_CONSOLE.check(&process, &err) == MG_OK, "%s", err.text);
     options_default();
 
     options.tokens_file = "";

@@ -309,8 +309,9 @@ static struct mg_slice no_text(void)
 
 START_TEST(dead_letters)
 {
-    static const struct mg_console_options options = {.broker = {.url = ""}};
-    struct mg_console console = {.options = &options, .url = text_of("")};
+    static const struct mg_process_options process = {.broker = {.url = ""}};
+    static const struct mg_console_options options = {.process = &process};
+    struct mg_console console = {.options = &options};
     const struct mg_dead_letter two[] = {{.body = mg_slice_of("{\"n\": 14.00}\xc3"),
                                           .message_id = mg_slice_of("m"),
                                           .type = mg_slice_of(""),

@@ -188,7 +188,7 @@ const char *fake_role(const struct fake_browser *browser)
 {
     static char role[16];
     struct mg_http_exchange request = fake_get("/api/v1/me");
-    request.cookie_name = fake.options.cert_file[0] != '\0' ? "__Host-makegood-9180" : "makegood-9180";
+    request.cookie_name = fake.process.http_cert_file[0] != '\0' ? "__Host-makegood-9180" : "makegood-9180";
     fake_use(&request, browser);
     ck_assert_uint_eq(fake_send(&request), 200);
     member_read(&request, "/role", role, sizeof(role));
@@ -434,9 +434,9 @@ static void console_begin(const char *cert_file)
     fake.boot_ms = 60 * 60 * 1000;
     fake.is_broker_up = fake.has_room = true;
     fake.hosts = (struct mg_list){.items = {"orders.example"}, .count = 1};
-    fake.options = (struct mg_console_options){.tokens_file = fake.path,
-                                               .cert_file = cert_file,
-                                               .key_file = cert_file,
+    fake.process = (struct mg_process_options){.http_cert_file = cert_file, .http_key_file = cert_file};
+    fake.options = (struct mg_console_options){.process = &fake.process,
+                                               .tokens_file = fake.path,
                                                .hosts = &fake.hosts,
                                                .proxy = {.user_header = "", .groups_header = ""}};
     fake.console = (struct mg_console){.options = &fake.options};

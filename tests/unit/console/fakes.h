@@ -46,6 +46,7 @@ struct fake_world {
     bool is_broker_up, has_room; /* room: for one more command */
     int log_count, forgotten;    /* forgotten: how often answers were */
 
+    struct mg_process_options process;
     struct mg_console_options options;
     struct mg_list hosts;
     struct mg_console console;

@@ -405,7 +405,8 @@ void fake_start(void)
     struct mg_err err;
     question_count = 0;
     fake = (struct fake_world){.boot_ms = 1000000, .wall_ms = FAKE_AT_MS + 1000, .random = FAKE_LONGEST};
-    fake.options = (struct mg_gateway_options){.webhook_ca_file = "", .webhooks_file = ""};
+    fake.options =
+        (struct mg_gateway_options){.process = &fake.process, .webhook_ca_file = "", .webhooks_file = ""};
     fake.gateway = (struct mg_gateway){.options = &fake.options, .metrics = mg_metrics_create()};
     ck_assert_int_eq(mg_hook_create(&fake.gateway, &target, 0, &fake.hook, &err), MG_OK);
     ck_assert(target.url == NULL && target.secrets.count == 0);

@@ -36,6 +36,7 @@ struct fake_world {
     bool refuses_calls; /* the HTTP client has no descriptors */
     bool has_no_queue;  /* the broker has not the webhook's */
     struct mg_gateway gateway;
+    struct mg_process_options process;
     struct mg_gateway_options options;
     struct mg_hook *hook;
 };

@@ -11,6 +11,7 @@
 #define SECRET "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n"
 
 static char folder[64], path[96];
+static struct mg_process_options process;
 static struct mg_gateway_options options;
 
 static void write_file(const char *name, const char *text)
@@ -35,7 +36,7 @@ static void begin(void)
     (void)snprintf(folder, sizeof(folder), "/tmp/mg-webhooks-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     (void)snprintf(path, sizeof(path), "%s/webhooks", folder);
-    options = (struct mg_gateway_options){.webhooks_file = path, .webhook_ca_file = ""};
+    options = (struct mg_gateway_options){.process = &process, .webhooks_file = path, .webhook_ca_file = ""};
     write_file("shop", SECRET);
     write_file("two", SECRET SECRET);
     write_file("bad", "whsec_secret\n");
@@ -136,7 +137,7 @@ START_TEST(plaintext_on_a_private_network_needs_to_be_allowed)
     struct mg_hook_target *targets;
     struct mg_err err;
     int count;
-    options.broker.is_plaintext_allowed = true;
+    process.broker.is_plaintext_allowed = true;
     ck_assert_int_eq(read_text("shop http://shop.example.org/ shop", &targets, &count, &err), MG_OK);
     mg_hook_targets_destroy(targets, count);
 }
