@@ -144,15 +144,17 @@ static bool is_cursor(const char *text)
 static enum mg_exit_code page_read(struct mg_cli *cli, const struct filter *filter, struct pages *list)
 {
     const struct mg_failure_filter *wanted = &filter->failures.filter;
-    bool is_labelled = wanted->labels[0] != '\0';
     char limit[NUMBER_SIZE];
-    const char *const params[] = {filter->state, wanted->workflow, wanted->since, wanted->until, list->next,
-                                  limit,         wanted->labels};
+    const char *const params[MG_ORDERS_PARAMS] = {
+        [MG_ORDERS_STATE] = filter->state,   [MG_ORDERS_WORKFLOW] = wanted->workflow,
+        [MG_ORDERS_SINCE] = wanted->since,   [MG_ORDERS_UNTIL] = wanted->until,
+        [MG_ORDERS_CURSOR] = list->next,     [MG_ORDERS_LIMIT] = limit,
+        [MG_ORDERS_LABELS] = wanted->labels, [MG_ORDERS_CLIENT] = "",
+    };
     struct mg_table page = {0};
 
     (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit - list->table.row_count);
-    enum mg_exit_code code = is_labelled ? mg_table_read(cli, MG_REPORT_ORDERS_LABELLED, params, 7, &page)
-                                         : mg_table_read(cli, MG_REPORT_ORDERS, params, 6, &page);
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_ORDERS, params, MG_ORDERS_PARAMS, &page);
     if (code == MG_EXIT_DONE) {
         const char *back_to = mg_table_cell(&page, 0, "back_to");
         list->looked_at += strtoll(mg_table_cell(&page, 0, "looked_at"), NULL, 10);

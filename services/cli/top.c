@@ -2,7 +2,7 @@
  * `top`: the health of the system on one screen: open orders, services, failures, oldest orders, alerts,
  * queues. It looks once a second.
  *
- * The load on the database stays unnoticeable. Counts over many rows are bounded (store/report.c), and the
+ * The load on the database stays unnoticeable. Counts over many rows are bounded (store/sql), and the
  * next count waits for a multiple of the last one's duration. A missing database or broker is shown, and the
  * connection is retried. Without a terminal `top` prints everything once.
  */

@@ -26,5 +26,7 @@ void mg_page_array_write(struct mg_json_writer *json, const char *name, const st
                          const char *const *quoted);
 void mg_page_raw_write(struct mg_json_writer *json, const char *name, const struct mg_table *table,
                        const char *column);
+/* Writes the members of a page of orders: {"orders", "looked_at", "is_full", "back_to", "next"}. */
+void mg_page_orders_write(struct mg_json_writer *json, const struct mg_table *page);
 
 #endif

@@ -157,11 +157,34 @@ static void next_write(struct mg_json_writer *json, const struct mg_table *table
     }
 }
 
+/* A cell that is text, or null. */
+static void text_write(struct mg_json_writer *json, const char *name, const char *cell)
+{
+    if (cell[0] != '\0') {
+        mg_json_member_string(json, name, cell);
+    } else {
+        mg_json_member_null(json, name);
+    }
+}
+
+void mg_page_orders_write(struct mg_json_writer *json, const struct mg_table *page)
+{
+    mg_json_name(json, "orders");
+    mg_table_write_orders(json, page);
+    mg_page_raw_write(json, "looked_at", page, "looked_at");
+    mg_json_member_bool(json, "is_full", strcmp(mg_table_cell(page, 0, "is_full"), "t") == 0);
+    text_write(json, "back_to", mg_table_cell(page, 0, "back_to"));
+    text_write(json, "next", mg_table_cell(page, 0, "next"));
+}
+
 static unsigned int render_page(const struct mg_query *query, const struct mg_table *tables,
                                 struct mg_buf *out)
 {
+    struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
-    mg_buf_append_text(out, mg_table_cell(&tables[0], 0, "page"));
+    mg_json_object_begin(&json);
+    mg_page_orders_write(&json, &tables[0]);
+    mg_json_object_end(&json);
     return MG_PAGE_STATUS_OK;
 }
 
@@ -202,6 +225,68 @@ static bool is_newest_cursor(const char *text)
            (number[0] != '\0' && is_number(number) && mg_order_id_is_valid(slash + 1, strlen(slash + 1)));
 }
 
+/* False: it is no cursor of such a list. */
+static bool cursor_check(bool is_right, char ret_refusal[MG_REFUSAL_SIZE])
+{
+    if (!is_right) {
+        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "after: expected the next of the page before");
+    }
+    return is_right;
+}
+
+static bool failures_ask(const struct filter *filter, struct mg_query *query,
+                         char ret_refusal[MG_REFUSAL_SIZE])
+{
+    const char *const failures[] = {
+        filter->workflow, filter->step,  filter->error, filter->service,
+        filter->since,    filter->until, filter->after, MG_PAGE_TEXT_OF(MG_PAGE_ROWS),
+        filter->labels,   NULL};
+    const char *const looked_at[] = {filter->since, filter->until, filter->after, NULL};
+    if (!cursor_check(is_number(filter->after), ret_refusal)) {
+        return false;
+    }
+    mg_page_begin(query, "failed orders", render_failures);
+    mg_page_add(query, MG_REPORT_FAILURES, failures);
+    mg_page_add(query, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
+    return true;
+}
+
+/* Open orders, oldest first. */
+static bool open_ask(const struct filter *filter, bool is_any_state, struct mg_query *query,
+                     char ret_refusal[MG_REFUSAL_SIZE])
+{
+    const char *const params[] = {is_any_state ? "" : filter->state,
+                                  filter->workflow,
+                                  filter->since,
+                                  filter->until,
+                                  filter->after,
+                                  MG_PAGE_TEXT_OF(MG_PAGE_ROWS),
+                                  NULL};
+    bool is_right = filter->after[0] == '\0' || mg_order_id_is_valid(filter->after, strlen(filter->after));
+    if (!cursor_check(is_right, ret_refusal)) {
+        return false;
+    }
+    mg_page_begin(query, "open orders", render_page);
+    mg_page_add(query, MG_REPORT_PAGE_OPEN, params);
+    return true;
+}
+
+static bool orders_ask(const struct filter *filter, struct mg_query *query, char ret_refusal[MG_REFUSAL_SIZE])
+{
+    const char *const params[MG_ORDERS_PARAMS + 1] = {
+        [MG_ORDERS_STATE] = filter->state,   [MG_ORDERS_WORKFLOW] = filter->workflow,
+        [MG_ORDERS_SINCE] = filter->since,   [MG_ORDERS_UNTIL] = filter->until,
+        [MG_ORDERS_CURSOR] = filter->after,  [MG_ORDERS_LIMIT] = MG_PAGE_TEXT_OF(MG_PAGE_ROWS),
+        [MG_ORDERS_LABELS] = filter->labels, [MG_ORDERS_CLIENT] = "",
+    };
+    if (!cursor_check(is_newest_cursor(filter->after), ret_refusal)) {
+        return false;
+    }
+    mg_page_begin(query, "orders", render_page);
+    mg_page_add(query, MG_REPORT_ORDERS, params);
+    return true;
+}
+
 bool mg_query_orders(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
                      char ret_refusal[MG_REFUSAL_SIZE])
 {
@@ -211,53 +296,20 @@ bool mg_query_orders(const struct mg_http_exchange *request, const char *id, str
     if (!filter_read(request, &filter, ret_refusal)) {
         return false;
     }
-    bool is_open = strcmp(filter.state, "open") == 0;
-    if (filter.state[0] != '\0' && !is_open &&
+    bool is_any_open = strcmp(filter.state, "open") == 0;
+    if (filter.state[0] != '\0' && !is_any_open &&
         !mg_order_state_parse(filter.state, strlen(filter.state), &state)) {
         (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "state: unknown state");
         return false;
     }
-    is_open = is_open || state == MG_ORDER_PENDING || state == MG_ORDER_PROCESSING ||
-              state == MG_ORDER_COMPENSATING;
     if (state == MG_ORDER_ERROR || filter.step[0] != '\0' || filter.service[0] != '\0' ||
         filter.error[0] != '\0') {
-        const char *const failures[] = {
-            filter.workflow, filter.step,  filter.error, filter.service,
-            filter.since,    filter.until, filter.after, MG_PAGE_TEXT_OF(MG_PAGE_ROWS),
-            filter.labels,   NULL};
-        const char *const looked_at[] = {filter.since, filter.until, filter.after, NULL};
-        if (!is_number(filter.after)) {
-            (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "after: expected the next of the page before");
-            return false;
-        }
-        mg_page_begin(query, "failed orders", render_failures);
-        mg_page_add(query, MG_REPORT_FAILURES, failures);
-        mg_page_add(query, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
-        return true;
+        return failures_ask(&filter, query, ret_refusal);
     }
-    bool is_labelled = filter.labels[0] != '\0';
-    if (!(is_open && !is_labelled
-              ? filter.after[0] == '\0' || mg_order_id_is_valid(filter.after, strlen(filter.after))
-              : is_newest_cursor(filter.after))) {
-        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "after: expected the next of the page before");
-        return false;
-    }
-    bool is_any_state = state == MG_ORDER_STATE_COUNT && !is_labelled; /* "open" has a report of its own */
-    const char *const params[] = {is_any_state ? "" : filter.state,
-                                  filter.workflow,
-                                  filter.since,
-                                  filter.until,
-                                  filter.after,
-                                  MG_PAGE_TEXT_OF(MG_PAGE_ROWS),
-                                  is_labelled ? filter.labels : NULL,
-                                  NULL};
-    mg_page_begin(query, is_labelled ? "labelled orders" : is_open ? "open orders" : "orders", render_page);
-    mg_page_add(query,
-                is_labelled ? MG_REPORT_PAGE_LABELLED
-                : is_open   ? MG_REPORT_PAGE_OPEN
-                            : MG_REPORT_PAGE_NEWEST,
-                params);
-    return true;
+    bool is_open = is_any_open || state == MG_ORDER_PENDING || state == MG_ORDER_PROCESSING ||
+                   state == MG_ORDER_COMPENSATING;
+    return is_open && filter.labels[0] == '\0' ? open_ask(&filter, is_any_open, query, ret_refusal)
+                                               : orders_ask(&filter, query, ret_refusal);
 }
 
 /* Dossier, row and steps of an order, in the tables or in the archive. */

@@ -66,7 +66,9 @@ static unsigned int render_overview(const struct mg_query *query, const struct m
     mg_page_array_write(&json, "leader", &tables[OVERVIEW_LEADER], NULL);
     mg_page_array_write(&json, "bulk", &tables[OVERVIEW_BULK], NULL);
     mg_page_array_write(&json, "runner", &tables[OVERVIEW_RUNNER], NULL);
-    mg_page_raw_write(&json, "oldest", &tables[OVERVIEW_OLDEST], "page");
+    mg_json_member_object(&json, "oldest");
+    mg_page_orders_write(&json, &tables[OVERVIEW_OLDEST]);
+    mg_json_object_end(&json);
     mg_page_raw_write(&json, "now_ms", &tables[OVERVIEW_SETTINGS], "now_ms");
     mg_json_object_end(&json);
     return MG_PAGE_STATUS_OK;

@@ -1,4 +1,5 @@
 /* The client's orders, newest first, by state and labels. They wait in a line (lists.c). */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +7,7 @@
 #include "core/model.h"
 #include "gateway/call.h"
 #include "operator/labels.h"
-#include "wire/json.h"
+#include "operator/table.h"
 
 #define ROWS       "50" /* of a page; further ones follow its cursor */
 #define CURSOR_MAX (20 + 1 + MG_ORDER_ID_MAX)
@@ -31,29 +32,44 @@ static bool is_cursor(const char *text)
                                mg_order_id_is_valid(order_id, strlen(order_id)));
 }
 
+static void page_write(const struct mg_table *page, struct mg_buf *ret_json)
+{
+    const char *next = mg_table_cell(page, 0, "next");
+    struct mg_json_writer writer = mg_json_spaced(ret_json);
+    mg_json_object_begin(&writer);
+    mg_json_name(&writer, "orders");
+    mg_table_write_orders(&writer, page);
+    if (next[0] != '\0') {
+        mg_json_member_string(&writer, "next", next);
+    } else {
+        mg_json_member_null(&writer, "next");
+    }
+    mg_json_object_end(&writer);
+    mg_buf_append_text(ret_json, "\n");
+}
+
 static void on_page(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
     struct mg_call *call = arg;
+    struct mg_table page = {0};
     struct mg_buf json;
     mg_lists_end(call, err);
     if (err != NULL) {
         mg_call_refuse(call, 503, "could not list the orders: %s", err->text);
         return;
     }
-    struct mg_slice page = mg_rows_value(rows, 0, 0);
     mg_buf_init(&json, PAGE_MAX);
-    struct mg_json_writer writer = mg_json_spaced(&json);
-    mg_json_object_begin(&writer);
-    mg_json_member_raw(&writer, "orders", mg_json_find(page, "/orders"));
-    mg_json_member_raw(&writer, "next", mg_json_find(page, "/next"));
-    mg_json_object_end(&writer);
-    mg_buf_append_text(&json, "\n");
-    if (json.failed) {
+    bool is_kept = mg_table_keep(&page, rows, false);
+    if (is_kept) {
+        page_write(&page, &json);
+    }
+    if (!is_kept || json.failed) {
         mg_call_refuse(call, 503, "no memory for the answer");
     } else {
         mg_call_answer(call, 200, mg_buf_slice(&json));
     }
     mg_buf_finish(&json);
+    mg_table_free(&page);
 }
 
 static const char *param_of(const struct mg_call *call, const char *name)
@@ -80,14 +96,19 @@ static void page_ask(struct mg_call *call)
 {
     char labels[MG_LABELS_TEXT_SIZE];
     (void)labels_read(call, labels); /* it was valid before it waited */
-    const char *const params[] = {mg_client_name(call->client), param_of(call, "state"),
-                                  param_of(call, "cursor"), ROWS, labels};
-    if (labels[0] == '\0') {
-        mg_store_report(call->gateway->listing_store, MG_REPORT_PAGE_OF_CLIENT, params, 4, on_page, call);
-    } else {
-        mg_store_report(call->gateway->listing_store, MG_REPORT_PAGE_LABELLED_OF_CLIENT, params, 5, on_page,
-                        call);
-    }
+    const char *client = mg_client_name(call->client);
+    assert(client[0] != '\0'); /* else the page would be of all clients */
+    const char *const params[MG_ORDERS_PARAMS] = {
+        [MG_ORDERS_STATE] = param_of(call, "state"),
+        [MG_ORDERS_WORKFLOW] = "",
+        [MG_ORDERS_SINCE] = "",
+        [MG_ORDERS_UNTIL] = "",
+        [MG_ORDERS_CURSOR] = param_of(call, "cursor"),
+        [MG_ORDERS_LIMIT] = ROWS,
+        [MG_ORDERS_LABELS] = labels,
+        [MG_ORDERS_CLIENT] = client,
+    };
+    mg_store_report(call->gateway->listing_store, MG_REPORT_ORDERS, params, MG_ORDERS_PARAMS, on_page, call);
 }
 
 void mg_list_run(struct mg_call *call)

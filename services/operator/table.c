@@ -158,11 +158,12 @@ static void value_write(struct mg_json_writer *json, enum mg_value_type type, co
     }
 }
 
-void mg_table_write_object(struct mg_json_writer *json, const struct mg_table *table, int row,
-                           const char *const *quoted)
+/* The first `column_count` columns of a row. */
+static void row_write(struct mg_json_writer *json, const struct mg_table *table, int row, int column_count,
+                      const char *const *quoted)
 {
     mg_json_object_begin(json);
-    for (int column = 0; column < table->column_count; column++) {
+    for (int column = 0; column < column_count; column++) {
         const char *cell = table->cells[row * table->column_count + column];
         const char *name = table->columns[column];
         bool is_text = table->types == NULL || mg_text_is_listed(quoted, name);
@@ -175,14 +176,39 @@ void mg_table_write_object(struct mg_json_writer *json, const struct mg_table *t
     mg_json_object_end(json);
 }
 
+void mg_table_write_object(struct mg_json_writer *json, const struct mg_table *table, int row,
+                           const char *const *quoted)
+{
+    row_write(json, table, row, table->column_count, quoted);
+}
+
+static void element_begin(struct mg_json_writer *json)
+{
+    mg_json_wrap(json, "\n ");
+    mg_json_element(json);
+}
+
 void mg_table_write_array(struct mg_json_writer *json, const struct mg_table *table,
                           const char *const *quoted)
 {
     mg_json_array_begin(json);
     for (int row = 0; row < table->row_count; row++) {
-        mg_json_wrap(json, "\n ");
-        mg_json_element(json);
+        element_begin(json);
         mg_table_write_object(json, table, row, quoted);
+    }
+    mg_json_array_end(json);
+}
+
+void mg_table_write_orders(struct mg_json_writer *json, const struct mg_table *table)
+{
+    int listed = MG_ORDERS_LISTED_COLUMNS;
+    int column_count = table->column_count < listed ? table->column_count : listed;
+    mg_json_array_begin(json);
+    for (int row = 0; row < table->row_count; row++) {
+        if (table->cells[row * table->column_count] != NULL) { /* else the page alone */
+            element_begin(json);
+            row_write(json, table, row, column_count, NULL);
+        }
     }
     mg_json_array_end(json);
 }

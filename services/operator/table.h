@@ -38,6 +38,9 @@ void mg_table_write_object(struct mg_json_writer *json, const struct mg_table *t
 void mg_table_write_array(struct mg_json_writer *json, const struct mg_table *table,
                           const char *const *quoted);
 
+/* Writes the orders of a page (MG_REPORT_ORDERS), each on a line, without the columns of the page. */
+void mg_table_write_orders(struct mg_json_writer *json, const struct mg_table *table);
+
 /* Whether the NULL-ended list contains `name`; a NULL list is empty. */
 bool mg_text_is_listed(const char *const *names, const char *name);
 

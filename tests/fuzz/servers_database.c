@@ -17,7 +17,7 @@ static const struct mg_err AWAY = {.class = MG_TRANSIENT, .text = "the database 
 /* ---- rows ---- */
 
 static const char *const NUMBERS[] = {"alert_id", "n", "looked_at", "now_ms", "version", "attempt", NULL};
-static const char *const JSONS[] = {"page", "dossier", "filter", NULL};
+static const char *const JSONS[] = {"dossier", "filter", NULL};
 const char *const SERVERS_TEXTS[] = {"order_id", "workflow",    "step",    "service",  "state",
                                      "reason",   "kind",        "due_at",  "instance", "error_text",
                                      "breaker",  "by_whom",     "payload", "wake_at",  "oldest",
@@ -85,8 +85,7 @@ static int columns_set(PGresult *result)
 /* Reports that have one row in any database have one row here. */
 static int row_count_of(enum mg_report report)
 {
-    return report == MG_REPORT_PAGE_OPEN || report == MG_REPORT_PAGE_LABELLED ||
-                   report == MG_REPORT_PAGE_NEWEST || report == MG_REPORT_SETTINGS ||
+    return report == MG_REPORT_PAGE_OPEN || report == MG_REPORT_ORDERS || report == MG_REPORT_SETTINGS ||
                    report == MG_REPORT_FAILURES_LOOKED_AT || report == MG_REPORT_BULK_CHOICE
                ? 1
                : servers.row_count;
@@ -153,10 +152,8 @@ static const char *casts_of(enum mg_report report)
     switch ((int)report) { /* those of the console */
     case MG_REPORT_PAGE_OPEN:
         return "ttmmti";
-    case MG_REPORT_PAGE_NEWEST:
-        return "ttmm/i";
-    case MG_REPORT_PAGE_LABELLED:
-        return "ttmm/il";
+    case MG_REPORT_ORDERS:
+        return "ttmm/ilt";
     case MG_REPORT_FAILURES:
         return "ttttmmoil";
     case MG_REPORT_FAILURE_GROUPS:

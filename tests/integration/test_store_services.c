@@ -364,7 +364,8 @@ static const char *report(enum mg_report which, const char *a, const char *b, co
 
 static const char *report_orders(const char *state, const char *workflow, const char *limit)
 {
-    return rig_report(&rig, MG_REPORT_ORDERS, (const char *[]){state, workflow, "", "", "", limit}, 6);
+    return rig_report(&rig, MG_REPORT_ORDERS, (const char *[]){state, workflow, "", "", "", limit, "", ""},
+                      MG_ORDERS_PARAMS);
 }
 
 /* Would catch: a report with a statement that the server does not take, and times that are not RFC 3339. */

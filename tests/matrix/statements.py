@@ -1,4 +1,4 @@
-"""The statements of the store, read from the C sources, so that a new one is a new row without a change here."""
+"""The statements of the store, read from its .sql files and the C sources, so that a new one is a new row without a change here."""
 
 import collections
 import pathlib
@@ -19,6 +19,8 @@ def places():
             if "mg_sql" in text or "MG_SQL_" in text:
                 for name in NAMED.findall(text):
                     found[name].append(str(path.relative_to(ROOT)))
+    for path in sorted((ROOT / "common/io/store/sql").glob("*.sql")):
+        found[path.stem].append(str(path.relative_to(ROOT)))
     return found
 
 

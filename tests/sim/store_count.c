@@ -5,7 +5,7 @@
 
 #include "store_tables.h"
 
-#define SHARE_VALID_MS (10 * 1000) /* MG_SQL_REPLICA_PATIENCE */
+#define SHARE_VALID_MS (10 * 1000) /* common/io/store/sql/report_control.sql */
 #define ALERT_YOUNG_MS (10 * 1000)
 
 /* ---- report_control ---- */

@@ -101,7 +101,7 @@ static void assert_written(unsigned int expected, const char *text)
 
 /* ---- pages ---- */
 
-#define COLUMNS_MAX 8
+#define COLUMNS_MAX 13
 #define ROWS_MAX    60
 
 /* The tables of one page, by the index of its reports. Texts are constants, so nothing is freed. */
@@ -123,8 +123,8 @@ static char *text_of(const char *constant)
 /* As the reports declare them. */
 static enum mg_value_type type_of(const char *column)
 {
-    static const char *const json[] = {"payload", "result", "dossier", "filter", "page", NULL};
-    static const char *const numbers[] = {"n", "alert_id", "version", "count", NULL};
+    static const char *const json[] = {"payload", "result", "dossier", "filter", NULL};
+    static const char *const numbers[] = {"n", "alert_id", "version", "count", "looked_at", NULL};
     if (mg_text_is_listed(json, column)) {
         return MG_VALUE_JSON;
     }
@@ -155,6 +155,20 @@ static void one_put(int report, int row_count, const char *column, const char *c
     rows_put(report, row_count, 1, &column, &cell);
 }
 
+/* A page of one order, or of none. */
+static void page_put(int report, const char *order_id, const char *next)
+{
+    static const char *const columns[] = {"order_id", "workflow",   "state",      "goal",        "reason",
+                                          "n",        "created_at", "updated_at", "complete_by", "looked_at",
+                                          "is_full",  "back_to",    "next"};
+    const char *const cells[] = {order_id, "w",  "pending", "processed", "none", "0", "x",
+                                 "y",      NULL, "7",       "t",         NULL,   next};
+    rows_put(report, 1, 13, columns, cells);
+}
+#define PAGE_ORDER                                                                                           \
+    "{\"order_id\": \"o-1\", \"workflow\": \"w\", \"state\": \"pending\", \"goal\": \"processed\", "         \
+    "\"reason\": \"none\", \"n\": 0, \"created_at\": \"x\", \"updated_at\": \"y\", \"complete_by\": null}"
+
 static void tables_clear(void)
 {
     for (int i = 0; i < MG_REPORTS_MAX; i++) {
@@ -177,7 +191,7 @@ START_TEST(the_overview)
     struct mg_query query;
     tables_clear();
     one_put(0, 2, "figure", "a \"b\"\xc3");
-    one_put(1, 1, "page", "{\"orders\": [14.00]}");
+    page_put(1, "o-1", NULL);
     one_put(3, 1, "service", NULL);
     one_put(5, 1, "now_ms", "1769862896789");
     rows_put(6, 1, 2, columns, cells);
@@ -187,7 +201,9 @@ START_TEST(the_overview)
         200, "{\"figures\": [{\"figure\": \"a \\\"b\\\"\\ufffd\"},\n {\"figure\": \"a \\\"b\\\"\\ufffd\"}], "
              "\"groups\": [], \"services\": [{\"service\": null}], \"leader\": [], "
              "\"bulk\": [{\"state\": \"running\", \"filter\": {\"step\": \"a\"}}], \"runner\": [], "
-             "\"oldest\": {\"orders\": [14.00]}, \"now_ms\": 1769862896789}");
+             "\"oldest\": {\"orders\": [" PAGE_ORDER
+             "], \"looked_at\": 7, \"is_full\": true, \"back_to\": null, \"next\": null}, "
+             "\"now_ms\": 1769862896789}");
 }
 END_TEST
 
@@ -260,9 +276,10 @@ START_TEST(lists)
     mg_query_versions("o-1", &query);
     status = query.render(&query, tables, &out);
     assert_written(200, "[{\"a\": \"b\"}]");
-    one_put(0, 1, "page", "{\"orders\": [], \"next\": null}");
+    page_put(0, NULL, "1/o-9");
     render(mg_query_orders, NULL);
-    assert_written(200, "{\"orders\": [], \"next\": null}");
+    assert_written(200, "{\"orders\": [], \"looked_at\": 7, \"is_full\": true, \"back_to\": null, "
+                        "\"next\": \"1/o-9\"}");
 }
 END_TEST
 

@@ -8,67 +8,26 @@
 
 #include "base/clock.h"
 #include "base/json_write.h"
-#include "io/store/failures.h"
 #include "io/store/private.h"
+#include "io/store/sql.h"
 
 #define IS_OPEN "state IN ('canary', 'running', 'paused')"
 
 /* clang-format off */
-
-/* Orders with such a failure that a bulk action may take. Parameters from $4: workflow, step, error,
- * services, since, until; `labels` is the statement's last one. */
-#define CHOSEN(labels)                                                                                               \
-    "SELECT p.order_id, p.version, p.goal, f.opened_at FROM (" MG_SQL_FAILURES("$8", "$9", "''") ") f"       \
-    " JOIN order_process p ON p.order_id = f.order_id"                                                       \
-    " WHERE " MG_SQL_IS_FAILURE_WANTED("$4", "$5", "$6", "$7", labels)                                               \
-    " AND p.process_state = 'error' AND p.reason <> 'state_lost'"                                            \
-    " AND NOT " MG_SQL_IS_IN_BULK("p.order_id")
-#define CHOSEN_COUNT(labels) "SELECT count(DISTINCT c.order_id) FROM (" CHOSEN(labels) ") c"
 
 /* Serializes starts. Without it, two parallel starts would leave holes in each other's lists, wait for each
  * other's orders, and open too many bulk actions. */
 static const struct mg_sql LOCK_BULK = {
     "lock_bulk",
     "SELECT pg_advisory_xact_lock(" MG_SQL_LOCK("4") ")"};
-/* $1 bulk_id, $2 verb, $3 filter, $4 to $9, $10 reason, $11 by, $12 canary, $13 rate, $14 percent, $15 maximum
- * of open ones, $16 maximum of orders, $17 labels */
-static const struct mg_sql BEGIN_BULK = {
-    "begin_bulk",
-    "INSERT INTO bulk (bulk_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent)"
-    " SELECT $1::text, $2::text, $3::text, $10::text, $11::text, $12::bigint, $13::text::double precision, $14::bigint"
-    " WHERE (SELECT count(*) FROM bulk WHERE ended_at IS NULL) < $15::bigint AND EXISTS (" CHOSEN("$17") ")"
-    "  AND ($16::bigint = 0 OR (" CHOSEN_COUNT("$17") ") <= $16::bigint)"
-    " ON CONFLICT DO NOTHING"};
-/* $1 bulk_id, $2 and $3 as above, $4 to $9, $10 orders, $11 labels. Orders that failed after the count are left out.
- * Only this transaction sees a bulk action with `orders` NULL. */
-static const struct mg_sql FILL_BULK = {
-    "fill_bulk",
-    "INSERT INTO bulk_order (bulk_id, n, order_id, version, goal)"
-    " SELECT $1::text, row_number() OVER (ORDER BY min(c.opened_at), c.order_id), c.order_id, c.version, c.goal"
-    " FROM (" CHOSEN("$11") ") c WHERE EXISTS (SELECT FROM bulk WHERE bulk_id = $1::text AND verb = $2::text"
-    "  AND filter = $3::text AND orders IS NULL)"
-    " GROUP BY c.order_id, c.version, c.goal ORDER BY 2 LIMIT nullif($10::bigint, 0) ON CONFLICT DO NOTHING"};
-/* $1 bulk_id, $2 verb, $3 filter, $4 to $9, $10 orders, $11 labels */
-static const struct mg_sql FINISH_BULK = {
-    "finish_bulk",
-    "WITH made AS (UPDATE bulk b SET orders = o.count, waiting = o.count,"
-    "   state = CASE WHEN o.count = 0 THEN 'done' ELSE b.state END,"
-    "   ended_at = CASE WHEN o.count = 0 THEN " MG_SQL_NOW " END"
-    "  FROM (SELECT count(*) FROM bulk_order WHERE bulk_id = $1::text) o"
-    "  WHERE b.bulk_id = $1::text AND b.orders IS NULL RETURNING b.*),"
-    " noted AS (INSERT INTO operator_action (by_whom, verb, subject, reason, detail)"
-    "  SELECT by_whom, 'bulk start', bulk_id, reason, json_build_object('verb', verb, 'filter', filter::json,"
-    "   'canary', canary, 'rate_per_s', rate_per_s, 'stop_percent', stop_percent, 'orders', orders) FROM made),"
-    " known AS (SELECT bulk_id, state, orders, 1 AS rank FROM bulk WHERE bulk_id = $1::text"
-    "  UNION ALL SELECT bulk_id, state, orders, 2 FROM bulk WHERE verb = $2::text AND filter = $3::text"
-    "  AND " IS_OPEN " ORDER BY rank LIMIT 1)"
-    " SELECT k.bulk_id, EXISTS (SELECT FROM made), coalesce((SELECT state FROM made), k.state),"
-    "  coalesce((SELECT orders FROM made), k.orders,"
-    "   CASE WHEN $10::bigint > 0 AND k.bulk_id IS NULL THEN (" CHOSEN_COUNT("$11") ") END), (SELECT count(*) FROM bulk WHERE ended_at IS NULL)"
-    " FROM (SELECT) one LEFT JOIN known k ON true"};
+/* clang-format on */
+static const struct mg_sql BEGIN_BULK = MG_SQL_OF(begin_bulk);
+static const struct mg_sql FILL_BULK = MG_SQL_OF(fill_bulk);
+static const struct mg_sql FINISH_BULK = MG_SQL_OF(finish_bulk);
 enum { START_ID, START_IS_NEW, START_STATE, START_ORDERS, START_OPEN };
 enum { LOCKED, BEGUN, FILLED, STARTED, STATEMENTS };
 
+/* clang-format off */
 /* $1 bulk_id, $2 wish, $3 version, $4 reason, $5 by */
 static const struct mg_sql CHANGE_BULK = {
     "change_bulk",

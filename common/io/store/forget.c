@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "io/store/private.h"
-#include "io/store/services.h"
 
 #define WHY_SIZE 512
 
@@ -14,14 +13,15 @@ static const struct mg_sql FORGET_SERVICE = {
     "WITH naming AS MATERIALIZED (SELECT DISTINCT w.name, w.version"
     "  FROM workflow w, makegood_elements(makegood_json(w.definition), 'steps') AS step WHERE step->>'service' = $1::text),"
     " used AS (SELECT 1 AS n, 'the loaded workflow ' || name || ' (version ' || version || ') names it' AS why"
-    "   FROM naming JOIN " MG_SQL_NEWEST_VERSIONS " v USING (name, version)"
+    "   FROM naming JOIN (SELECT name, max(version) AS version FROM workflow GROUP BY name) v USING (name, version)"
     "  UNION ALL SELECT 2, 'the open order ' || p.order_id || ' needs it (workflow ' || n.name || ', version '"
     "   || n.version || ')' FROM naming n JOIN LATERAL (SELECT order_id FROM order_process"
     "   WHERE wake_at IS NOT NULL AND workflow = n.name AND workflow_version = n.version LIMIT 1) p ON true"
     "  UNION ALL SELECT 3, 'the order ' || order_id || ' failed at it and is still open' FROM operator_alert"
     "   WHERE closed_at IS NULL AND order_id IS NOT NULL AND service = $1::text"
     "  UNION ALL SELECT 4, 'its agent ' || instance || ' has reported less than 10 s ago' FROM service_state"
-    "   WHERE service = $1::text AND " MG_SQL_IS_REPLICA_FRESH "),"
+    "   WHERE service = $1::text AND reported_at BETWEEN " MG_SQL_NOW " - interval '10 seconds'"
+    "    AND " MG_SQL_NOW " + interval '10 seconds'),"
     " kept AS MATERIALIZED (SELECT why FROM used ORDER BY n, why LIMIT 1),"
     " control AS (DELETE FROM service_control WHERE service = $1::text AND NOT EXISTS (SELECT FROM kept)"
     "  RETURNING is_paused, paused_until, concurrency, rate_per_s, version),"

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "io/store/private.h"
+#include "io/store/sql.h"
 
 /* Up to three rounds read more each time; further ones mean that an order was written between two statements
  * of a round. */
@@ -44,7 +45,7 @@ static const struct mg_sql LOAD_EVENTS_OF_CAUSES = {
 static const struct mg_sql LOAD_GATES = {
     "load_gates",
     "SELECT " MG_SQL_MS("c.now") ", g.service, g.gate, g.is_probing"
-    " FROM (SELECT " MG_SQL_NOW " AS now) c LEFT JOIN " MG_SQL_GATES " g ON true"};
+    " FROM (SELECT " MG_SQL_NOW " AS now) c LEFT JOIN " MG_SQL_PART_gates " g ON true"};
 /* clang-format on */
 
 /* The status about the order's state, from the newest event that has one; it has the highest number. Each

@@ -12,21 +12,10 @@
 
 #include "io/store/owed.h"
 #include "io/store/pass_by.h"
+#include "io/store/sql.h"
 
-/* Only the published columns: payload and results may be large, and must not delay a status. */
-/* clang-format off */
-static const struct mg_sql LOAD_OWED_ORDER = {
-    "load_owed_order",
-    "SELECT order_id, reply_to, correlation_id, traceparent FROM order_process WHERE order_id = $1::text"};
-/* Oldest first, the very first of any size; later calls read the rest. */
-static const struct mg_sql LOAD_OWED_EVENTS = {
-    "load_owed_events",
-    "SELECT version, statuses FROM ("
-    "  SELECT version, statuses, row_number() OVER w AS nth, sum(coalesce(octet_length(statuses::text), 0)) OVER w AS bytes"
-    "  FROM (SELECT version, statuses FROM order_event WHERE order_id = $1::text AND owed ORDER BY version LIMIT 64) e"
-    "  WINDOW w AS (ORDER BY version)) e"
-    " WHERE nth = 1 OR bytes <= 8 * 1024 * 1024 ORDER BY version"};
-/* clang-format on */
+static const struct mg_sql LOAD_OWED_ORDER = MG_SQL_OF(load_owed_order);
+static const struct mg_sql LOAD_OWED_EVENTS = MG_SQL_OF(load_owed_events);
 
 /* Room for these, and for a first one far above the limit. */
 #define OWED_BYTES_MAX (16u * 1024 * 1024)
@@ -132,96 +121,10 @@ void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_e
 
 /* ---- marking ---- */
 
-/* Statistics do not reflect owed statuses, which come and go. A plan based on statistics might read all of
- * them. */
-/* clang-format off */
-#define BY_KEY \
-    "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)," \
-    " set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)"
-const struct mg_sql MG_STORE_BY_KEY = {"by_key", BY_KEY};
-/* Marks wait in the session of the commits: a row that stays locked shall not hold them up. */
-static const struct mg_sql BY_KEY_SOON = {"by_key_soon", BY_KEY ", set_config('lock_timeout', '250ms', true)"};
-/* clang-format on */
-
-/* The queue of the order's current reply_to, which may differ from the tried one. The lock orders this mark
- * before or after a client's change of queue. */
-#define OWED_TO "coalesce(p.reply_to, w.reply_to)"
-/* For a retry that could not be read and so has no queue: that of the order's oldest owed event. */
-#define OWED_TO_OF(of)                                                                                       \
-    "(SELECT e.owed_to FROM order_event e WHERE e.order_id = " of                                            \
-    ".order_id AND e.owed AND e.owed_to IS NOT NULL"                                                         \
-    " ORDER BY e.version LIMIT 1)"
-/* A failed retry delays the next by a sixteenth of the time in which the queue has taken nothing. So after an
- * absence statuses arrive soon, and a client that is gone for good costs next to nothing. */
-#define FIRST_RETRY  "interval '1 second'"
-#define PATIENCE_MAX "interval '4 hours'"
-/* clang-format off */
-static const struct mg_sql MARK_OWED = {
-    "mark_owed",
-    "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
-    /* The last mark of an event counts. */
-    " mark AS MATERIALIZED ("
-    "  SELECT DISTINCT ON (order_id, version) order_id, version, owed, is_retry, reply_to"
-    "  FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::boolean[], $5::text[]) WITH ORDINALITY"
-    "   AS u(order_id, version, owed, is_retry, reply_to, n) ORDER BY order_id, version, n DESC),"
-    " place AS MATERIALIZED ("
-    "  SELECT p.order_id, p.reply_to FROM order_process p WHERE p.order_id IN (SELECT order_id FROM mark WHERE owed)"
-    "  ORDER BY p.order_id COLLATE \"C\" FOR SHARE OF p),"
-    /* Given-up statuses stay so, unless they have arrived after all. */
-    " marked AS ("
-    "  UPDATE order_event e SET owed = w.owed, owed_asked_at = NULL, owed_to = CASE WHEN w.owed THEN " OWED_TO " END,"
-    "   given_up_at = NULL FROM mark w LEFT JOIN place p USING (order_id)"
-    "  WHERE e.order_id = w.order_id AND e.version = w.version"
-    "   AND CASE WHEN NOT w.owed THEN e.owed OR e.given_up_at IS NOT NULL"
-    "    WHEN w.is_retry THEN e.owed AND e.owed_to IS DISTINCT FROM " OWED_TO
-    "    ELSE NOT e.owed OR e.owed_to IS DISTINCT FROM " OWED_TO " END"
-    "  RETURNING e.owed_to),"
-    " queue AS MATERIALIZED ("
-    "  SELECT name, bool_or(is_failing) AS is_failing, bool_or(is_later) AS is_later FROM ("
-    "   SELECT coalesce(reply_to, CASE WHEN owed AND is_retry THEN " OWED_TO_OF("mark") " END) AS name,"
-    "    owed AS is_failing, owed AND is_retry AS is_later FROM mark"
-    "   UNION ALL SELECT owed_to, true, false FROM marked) s WHERE name IS NOT NULL GROUP BY name)"
-    /* `marks` of the new row is 1 if a retry failed; the update reads it. Ordered by name: all writers lock
-     * in this order. */
-    " INSERT INTO reply_queue AS q (name, since, tried_at, ask_at, is_open, marks)"
-    " SELECT n.name, k.now, k.now, k.now + " FIRST_RETRY ", NOT n.is_failing, CASE WHEN n.is_later THEN 1 ELSE 0 END"
-    " FROM queue n CROSS JOIN clock k WHERE n.is_failing OR EXISTS (SELECT FROM reply_queue o WHERE o.name = n.name)"
-    " ORDER BY n.name"
-    " ON CONFLICT (name) DO UPDATE SET marks = q.marks + 1, is_open = excluded.is_open,"
-    "  since = CASE WHEN excluded.is_open THEN excluded.since ELSE q.since END,"
-    /* If one of the two clocks was ahead, ask_at may be its own; then tried_at shows it, and the queue is
-     * asked for nevertheless. */
-    "  tried_at = CASE WHEN excluded.is_open THEN excluded.tried_at WHEN excluded.marks = 1"
-    "   THEN greatest(q.tried_at, excluded.tried_at) ELSE q.tried_at END,"
-    "  ask_at = CASE WHEN excluded.is_open THEN excluded.tried_at WHEN excluded.marks = 1"
-    "   THEN greatest(q.ask_at, excluded.tried_at + least((excluded.tried_at - q.since) / 16, " PATIENCE_MAX "))"
-    "   ELSE q.ask_at END"};
-/* clang-format on */
-
-/* ---- giving up ---- */
-
-/* $1 queues, $2 an order for each empty queue name, $3 age in ms, $4 events of each queue */
-/* clang-format off */
-static const struct mg_sql GIVE_UP = {
-    "give_up",
-    "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
-    " gone AS MATERIALIZED ("
-    "  SELECT u.name, e.order_id, e.version FROM ("
-    "   SELECT DISTINCT coalesce(name, " OWED_TO_OF("u") ") AS name FROM unnest($1::text[], $2::text[]) AS u(name, order_id)) u"
-    "  CROSS JOIN LATERAL (SELECT order_id, version FROM order_event WHERE owed AND owed_to = u.name"
-    "   AND at <= (SELECT now FROM clock) - $3::bigint * interval '1 millisecond'"
-    "   ORDER BY at, order_id, version LIMIT $4::bigint FOR NO KEY UPDATE SKIP LOCKED) e),"
-    " given_up AS ("
-    "  UPDATE order_event e SET owed = false, owed_to = NULL, given_up_at = k.now FROM gone g CROSS JOIN clock k"
-    "  WHERE e.order_id = g.order_id AND e.version = g.version RETURNING g.name),"
-    " counted AS MATERIALIZED (SELECT name, count(*) AS number FROM given_up GROUP BY name),"
-    /* More are left: the next retry comes at once. */
-    " hurried AS (UPDATE reply_queue q SET ask_at = k.now, tried_at = k.now FROM counted c CROSS JOIN clock k"
-    "  WHERE q.name = c.name AND c.number >= $4::bigint)"
-    /* Each queue of this call opens one more alert. */
-    " SELECT name, number, (SELECT count(*) FROM operator_alert WHERE code = 'statuses_given_up' AND closed_at IS NULL)"
-    "  + row_number() OVER (ORDER BY name) - 1 FROM counted ORDER BY name"};
-/* clang-format on */
+const struct mg_sql MG_STORE_BY_KEY = MG_SQL_OF(by_key);
+static const struct mg_sql BY_KEY_SOON = MG_SQL_OF(by_key_soon);
+static const struct mg_sql MARK_OWED = MG_SQL_OF(mark_owed);
+static const struct mg_sql GIVE_UP = MG_SQL_OF(give_up);
 
 #define GIVE_UP_BITE 500 /* events of one queue at once: some 10 ms */
 
@@ -317,118 +220,12 @@ void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int
 
 /* ---- finding due retries ---- */
 
-/* An event may be owed from its commit on; its scheduler has this long to send the statuses. */
-#define OWED_REST "interval '1 second'"
-/* Due queues that one statement tries: 400 a second at most, some hundredths of a core. Half of them are
- * shared among the clients that have any, at least one each. The rest are the oldest of all. So no client's
- * dead queues delay another's, however many they are. */
-#define RETRIES_MAX "100"
-#define SHARED_PART "2"
-/* Clients with a share, in order of their names: at most as many as there are retries to share. Further
- * clients compete by age. */
-#define CLIENTS_MAX "50"
-/* Asked for shortly before: the answer is on its way. A time in the future comes from a clock that was ahead,
- * and does not count. */
-#define IS_ASKED(event, now)                                                                                 \
-    "coalesce(" event ".owed_asked_at > " now " - $4::bigint * interval '1 millisecond'"                     \
-    " AND " event ".owed_asked_at <= " now ", false)"
-/* An order's statuses go out together. */
-#define EVENTS_MAX "64"
-
-/* $1 epoch, $2 holder, $3 limit, $4 ask again (ms), $5 orders (store/pass_by.h) */
-/* clang-format off */
-/* While a queue takes nothing, one of its statuses is tried: another, if this one is passed by. */
-#define OLDEST_OF_QUEUES \
-    "SELECT e.order_id, e.version, e.owed_asked_at FROM queue q CROSS JOIN LATERAL (" \
-    "   SELECT order_id, version, owed_asked_at FROM order_event WHERE owed AND owed_to = q.name AND order_id <> ALL ($5::text[])" \
-    "    AND " MG_SQL_NOT_ASIDE \
-    "   ORDER BY at, order_id, version LIMIT CASE WHEN q.is_open THEN greatest($3::bigint / q.open_count, 1) ELSE 1 END" \
-    "   FOR NO KEY UPDATE SKIP LOCKED) e"
-#define ASK_OWED(taken, oldest) \
-    "WITH RECURSIVE clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now)," \
-    " leader AS MATERIALIZED (" \
-    "  SELECT name FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text FOR SHARE)," \
-    /* No retry yet: owed since the commit, or marked by an older program. */ \
-    " stray AS MATERIALIZED (" \
-    "  SELECT e.order_id, e.version FROM (SELECT order_id, version, at, owed_asked_at FROM order_event" \
-    "    WHERE owed AND owed_to IS NULL AND EXISTS (SELECT FROM leader) AND " taken \
-    "    ORDER BY at, order_id, version LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) e CROSS JOIN clock k" \
-    "  WHERE (e.at <= k.now - " OWED_REST " OR e.at > k.now + " OWED_REST ") AND NOT " IS_ASKED("e", "k.now") ")," \
-    /* Clients have shares only if not all due queues find a place. */ \
-    " crowd AS MATERIALIZED (" \
-    "  SELECT ask_at FROM reply_queue WHERE ask_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)" \
-    "  ORDER BY ask_at, name LIMIT " RETRIES_MAX " + 1)," \
-    /* Walks from client to client along the index, with the oldest queue of each. */ \
-    " client AS (" \
-    "  (SELECT client, ask_at, 1 AS nth FROM reply_queue WHERE (SELECT count(*) FROM crowd) > least($3::bigint, " RETRIES_MAX ")" \
-    "    ORDER BY client, ask_at LIMIT 1)" \
-    "  UNION ALL" \
-    "  SELECT n.client, n.ask_at, c.nth + 1 FROM client c CROSS JOIN LATERAL (" \
-    "   SELECT client, ask_at FROM reply_queue WHERE client > c.client ORDER BY client, ask_at LIMIT 1) n" \
-    "  WHERE c.nth < " CLIENTS_MAX ")," \
-    " share AS MATERIALIZED (" \
-    "  SELECT q.name, q.marks FROM (" \
-    "   SELECT client, greatest(least($3::bigint, " RETRIES_MAX ") / " SHARED_PART " / count(*) OVER (), 1) AS most FROM client" \
-    "   WHERE ask_at <= (SELECT now FROM clock)) c CROSS JOIN LATERAL (" \
-    /* A range, so that only the index on client fits: for an equal client a plan may filter a walk of \
-     * reply_queue_ask. */ \
-    "   SELECT name, marks FROM reply_queue WHERE (client, ask_at) >= (c.client, '-infinity')" \
-    "    AND (client, ask_at) <= (c.client, (SELECT now FROM clock))" \
-    "   ORDER BY client, ask_at, name LIMIT c.most FOR NO KEY UPDATE SKIP LOCKED) q)," \
-    " due AS MATERIALIZED (" \
-    "  SELECT name, marks FROM reply_queue WHERE ask_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)" \
-    "   AND name NOT IN (SELECT name FROM share)" \
-    "  ORDER BY ask_at, name LIMIT greatest(least($3::bigint, " RETRIES_MAX ") - (SELECT count(*) FROM share), 1)" \
-    "  FOR NO KEY UPDATE SKIP LOCKED)," \
-    " ahead AS MATERIALIZED (" \
-    "  SELECT name, marks FROM reply_queue WHERE tried_at > (SELECT now FROM clock) AND ask_at > (SELECT now FROM clock)" \
-    "   AND EXISTS (SELECT FROM leader)" \
-    "  ORDER BY tried_at DESC, name DESC LIMIT least($3::bigint, " RETRIES_MAX ") FOR NO KEY UPDATE SKIP LOCKED)," \
-    /* Joined again, to read the queues in the statement's snapshot, like the events. */ \
-    " queue AS MATERIALIZED (" \
-    "  SELECT q.name, q.is_open, count(*) FILTER (WHERE q.is_open) OVER () AS open_count," \
-    "   (SELECT true FROM order_event e WHERE e.owed AND e.owed_to = q.name ORDER BY e.at LIMIT 1) AS is_owed" \
-    "  FROM (SELECT * FROM share UNION ALL SELECT * FROM due UNION ALL SELECT * FROM ahead) l" \
-    "  JOIN reply_queue q ON q.name = l.name AND q.marks = l.marks)," \
-    " oldest AS MATERIALIZED (" \
-    "  " oldest ")," \
-    " asked AS MATERIALIZED (" \
-    "  SELECT order_id, min(version) AS version FROM (SELECT order_id, version FROM stray" \
-    "   UNION ALL SELECT o.order_id, o.version FROM oldest o CROSS JOIN clock k WHERE NOT " IS_ASKED("o", "k.now") ") o" \
-    "  GROUP BY order_id)," \
-    " event AS MATERIALIZED (" \
-    "  SELECT e.order_id, e.version FROM asked a CROSS JOIN LATERAL (" \
-    "   SELECT order_id, version FROM order_event WHERE order_id = a.order_id AND owed ORDER BY version" \
-    "   LIMIT " EVENTS_MAX " FOR NO KEY UPDATE SKIP LOCKED) e)," \
-    " remembered AS (" \
-    "  UPDATE order_event e SET owed_asked_at = k.now FROM event n CROSS JOIN clock k" \
-    "  WHERE e.order_id = n.order_id AND e.version = n.version)," \
-    /* The outcome delays the next retry or releases the others; a lost answer leads to a new retry. */ \
-    " pushed AS (" \
-    "  UPDATE reply_queue q SET tried_at = k.now, ask_at = k.now + $4::bigint * interval '1 millisecond', is_open = false" \
-    "  FROM queue n CROSS JOIN clock k WHERE q.name = n.name AND n.is_owed)," \
-    " forgotten AS (DELETE FROM reply_queue q USING queue n WHERE q.name = n.name AND n.is_owed IS NULL)" \
-    " SELECT EXISTS (SELECT FROM leader), a.order_id, a.version, a.seq FROM clock k LEFT JOIN (" \
-    "  SELECT a.order_id, a.version, p.seq FROM asked a JOIN order_process p USING (order_id)) a ON true" \
-    " ORDER BY a.order_id"
-const struct mg_many_sql MG_STORE_ASK_OWED = {
-    .before = &MG_STORE_BY_KEY,
-    .all = {"ask_owed", ASK_OWED("order_id <> ALL ($5::text[]) AND " MG_SQL_NOT_ASIDE, OLDEST_OF_QUEUES)},
-    .keys = {"ask_owed_keys",
-        "WITH unused AS (SELECT $1::bigint, $2::text, $4::bigint)"
-        " (SELECT order_id FROM order_event WHERE owed AND owed_to IS NULL AND order_id <> ALL ($5::text[])"
-        "  ORDER BY at, order_id, version LIMIT $3::bigint)"
-        " UNION (SELECT e.order_id FROM (SELECT name, is_open FROM reply_queue"
-        "   WHERE ask_at <= " MG_SQL_NOW " OR tried_at > " MG_SQL_NOW " ORDER BY ask_at, name LIMIT 2 * " RETRIES_MAX ") q"
-        "  CROSS JOIN LATERAL (SELECT order_id FROM order_event WHERE owed AND owed_to = q.name AND order_id <> ALL ($5::text[])"
-        "   ORDER BY at, order_id, version LIMIT CASE WHEN q.is_open THEN $3::bigint ELSE 1 END) e"
-        "  LIMIT 2 * $3::bigint)"},
-    .among = {"ask_owed_among", ASK_OWED("order_id = ANY ($5::text[]) AND " MG_SQL_NOT_ASIDE,
-        "SELECT order_id, version, owed_asked_at FROM order_event WHERE owed AND owed_to IS NOT NULL AND order_id = ANY ($5::text[])"
-        " AND " MG_SQL_NOT_ASIDE " ORDER BY at, order_id, version LIMIT 2 * $3::bigint FOR NO KEY UPDATE SKIP LOCKED")},
-    .noun = "order",
-    .verb = "asked for its owed statuses"};
-/* clang-format on */
+const struct mg_many_sql MG_STORE_ASK_OWED = {.before = &MG_STORE_BY_KEY,
+                                              .all = MG_SQL_OF(ask_owed),
+                                              .keys = MG_SQL_OF(ask_owed_keys),
+                                              .among = MG_SQL_OF(ask_owed_among),
+                                              .noun = "order",
+                                              .verb = "asked for its owed statuses"};
 
 struct ask_job {
     struct mg_store_job base;

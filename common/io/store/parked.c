@@ -11,78 +11,14 @@
 #include <string.h>
 
 #include "io/store/pass_by.h"
-#include "io/store/services.h"
+#include "io/store/sql.h"
 
-/* No step is parked for this long (--park is 1 s). Such a time comes from a clock that was ahead. Or an
- * earlier attempt may act until then, and the scheduler leaves the step alone. */
-#define PARKED_FAR "interval '5 seconds'"
-
-#define QUEUES_MAX "240"
-static_assert(MG_PARKED_QUEUES_MAX == 240, "the same");
-
-/* $1 epoch, $2 holder, $3 ask again (ms), $4 services, $5 is high, $6 room, $7 and $8 the queue before the
- * first returned one, $9 orders (store/pass_by.h) */
-/* clang-format off */
-#define ASK_PARKED(taken) \
-    "WITH RECURSIVE clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now)," \
-    " leader AS MATERIALIZED (" \
-    "  SELECT name FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text FOR SHARE)," \
-    " room AS MATERIALIZED (" \
-    "  SELECT service, is_high, room FROM unnest($4::text[], $5::boolean[], $6::bigint[]) AS r(service, is_high, room)" \
-    "  WHERE EXISTS (SELECT FROM leader))," \
-    /* From each queue to the next by one step down the index. */ \
-    " queue (service, is_high, n) AS (" \
-    "  (SELECT service, parked_high, 1 FROM order_step WHERE parked_high IS NOT NULL AND EXISTS (SELECT FROM leader)" \
-    "    AND (service, parked_high) > ($7::text, $8::bigint = 1) ORDER BY service, parked_high LIMIT 1)" \
-    "  UNION ALL" \
-    "  SELECT s.service, s.parked_high, q.n + 1 FROM queue q CROSS JOIN LATERAL (" \
-    "   SELECT service, parked_high FROM order_step WHERE parked_high IS NOT NULL" \
-    "    AND (service, parked_high) > (q.service, q.is_high) ORDER BY service, parked_high LIMIT 1) s" \
-    "  WHERE q.n < " QUEUES_MAX ")," \
-    /* Queues with room were returned before, and need not be among those returned now. */ \
-    " gated AS MATERIALIZED (" \
-    "  SELECT q.service, q.is_high, coalesce(g.gate = 'none', true) AS is_open, coalesce(g.is_probing, false) AS is_probing" \
-    "  FROM (SELECT service, is_high FROM queue UNION SELECT service, is_high FROM room) q LEFT JOIN " MG_SQL_GATES " g USING (service))," \
-    " span AS (SELECT '-infinity'::timestamptz AS after, now AS until FROM clock" \
-    "  UNION ALL SELECT now + " PARKED_FAR ", 'infinity' FROM clock)," \
-    " chosen AS MATERIALIZED (" \
-    "  SELECT s.order_id, s.step, s.state, s.reason FROM room r" \
-    "  JOIN gated g USING (service, is_high) CROSS JOIN span CROSS JOIN LATERAL (" \
-    "   SELECT order_id, step, state, reason FROM order_step" \
-    "   WHERE service = g.service AND parked_high = g.is_high AND parked_until > span.after AND parked_until <= span.until AND " taken \
-    "   ORDER BY parked_until LIMIT r.room FOR NO KEY UPDATE SKIP LOCKED) s" \
-    "  WHERE g.is_open)," \
-    /* A waiting step of an ended order is not sent: its mark is removed, like a stale mark. Once the order \
-     * goes on, the sweep finds it due and marks it again. */ \
-    " pushed AS (" \
-    "  UPDATE order_step s SET" \
-    "   parked_high = CASE WHEN c.is_waiting THEN parked_high END," \
-    "   parked_until = CASE WHEN c.is_waiting THEN k.now + $3::bigint * interval '1 millisecond' END" \
-    "  FROM (SELECT c.order_id, c.step, " MG_SQL_WAITS_FOR_GATE("c") " AND p.process_state IN" \
-    "    ('pending', 'processing', 'compensating') AS is_waiting FROM chosen c JOIN order_process p USING (order_id)) c" \
-    "  CROSS JOIN clock k WHERE s.order_id = c.order_id AND s.step = c.step" \
-    "  RETURNING s.service, s.parked_high, s.order_id, s.step, s.attempt, s.due_at)," \
-    " found AS (" \
-    "  SELECT service, is_high, is_open, is_probing, NULL::text AS order_id, NULL::text AS step, NULL::bigint AS attempt," \
-    "   NULL::timestamptz AS due_at FROM gated JOIN queue USING (service, is_high)" \
-    "  UNION ALL" \
-    "  SELECT service, parked_high, true, NULL, order_id, step, attempt, due_at FROM pushed WHERE parked_high IS NOT NULL)" \
-    " SELECT EXISTS (SELECT FROM leader), t.service, t.is_high, t.is_open, t.is_probing, t.order_id, t.step, t.attempt," \
-    "  " MG_SQL_MS("t.due_at") \
-    " FROM clock LEFT JOIN found t ON true" \
-    " ORDER BY t.order_id IS NOT NULL, t.due_at, t.order_id, t.step, t.service, t.is_high"
-static const struct mg_many_sql ASK_PARKED_STEPS = {
-    .all = {"ask_parked", ASK_PARKED("order_id <> ALL ($9::text[]) AND " MG_SQL_NOT_ASIDE)},
-    .keys = {"ask_parked_keys",
-        "WITH unused AS (SELECT $1::bigint, $2::text, $3::bigint, $7::text, $8::bigint)"
-        " SELECT DISTINCT s.order_id FROM unnest($4::text[], $5::boolean[], $6::bigint[]) AS r(service, is_high, room)"
-        " CROSS JOIN LATERAL (SELECT order_id FROM order_step WHERE service = r.service AND parked_high = r.is_high"
-        "  AND (parked_until <= " MG_SQL_NOW " OR parked_until > " MG_SQL_NOW " + " PARKED_FAR ") AND order_id <> ALL ($9::text[])"
-        "  ORDER BY parked_until LIMIT r.room) s"},
-    .among = {"ask_parked_among", ASK_PARKED("order_id = ANY ($9::text[]) AND " MG_SQL_NOT_ASIDE)},
-    .noun = "order",
-    .verb = "asked for at an open gate"};
-/* clang-format on */
+static_assert(MG_PARKED_QUEUES_MAX == MG_SQL_ask_parked_queues_max, "the same");
+static const struct mg_many_sql ASK_PARKED_STEPS = {.all = MG_SQL_OF(ask_parked),
+                                                    .keys = MG_SQL_OF(ask_parked_keys),
+                                                    .among = MG_SQL_OF(ask_parked_among),
+                                                    .noun = "order",
+                                                    .verb = "asked for at an open gate"};
 enum {
     COLUMN_IS_LEADER,
     COLUMN_SERVICE,
@@ -95,16 +31,7 @@ enum {
     COLUMN_DUE_AT
 };
 
-/* $1 service, $2 is high, $3 limit. The count reads so many entries of an index at most. A damaged definition
- * counts as one that goes without the service. */
-/* clang-format off */
-static const struct mg_sql COUNT_PARKED = {
-    "count_parked",
-    "SELECT (SELECT count(*) FROM (SELECT FROM order_step WHERE service = $1::text AND parked_high = ($2::bigint = 1)"
-    "  LIMIT $3::bigint) p),"
-    " EXISTS (SELECT FROM workflow w JOIN " MG_SQL_NEWEST_VERSIONS " v USING (name, version) WHERE NOT EXISTS ("
-    "  SELECT FROM makegood_elements(makegood_json(w.definition), 'steps') AS s WHERE s->>'service' = $1::text))"};
-/* clang-format on */
+static const struct mg_sql COUNT_PARKED = MG_SQL_OF(count_parked);
 
 struct count_job {
     struct mg_store_job base;

@@ -68,16 +68,6 @@ const char *mg_store_report_name(enum mg_report report);
 #define MG_SQL_HOME                                                                                          \
     "(SELECT min(relnamespace::regnamespace::text) FROM pg_class"                                            \
     " WHERE relname = 'makegood_migration' AND relkind = 'r')"
-/* Commits wait for a synchronous standby; NULL: they do not. Each role may read the names of the connected
- * ones, and the waits of its own sessions. The states of standbys are for others (PostgreSQL 15, 28.2.4). */
-#define MG_SQL_STANDBY                                                                                       \
-    "CASE WHEN s.names <> '' AND current_setting('synchronous_commit') IN ('on', 'remote_write',"            \
-    " 'remote_apply') AND (NOT EXISTS (SELECT FROM pg_stat_replication WHERE position('*' IN s.names) > 0"   \
-    "   OR position(lower(application_name) IN lower(s.names)) > 0)"                                         \
-    "  OR EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"                                 \
-    "   AND query_start < clock_timestamp() - interval '3 s'))"                                              \
-    " THEN 'commits wait for a synchronous standby: bring one of ' || left(s.names, 60)"                     \
-    " || ' back, or take it out of synchronous_standby_names' END"
 #define MG_SQL_STANDBY_FROM "(SELECT current_setting('synchronous_standby_names') AS names) s"
 
 /* The first demand that the database does not meet, with the remedy; NULL: it meets all. In another encoding,
@@ -93,6 +83,12 @@ const char *mg_store_report_name(enum mg_report report);
     " WHEN current_schema() IS NULL THEN format('the search_path of this user (%s) shows no schema: ALTER"   \
     " DATABASE %I SET search_path = public, pg_temp', current_setting('search_path'), current_database())"   \
     " END"
+
+/* The statement of a file in sql/ (sql.cmake); in io/store/sql.h. Its parameters have the file's order. */
+#define MG_SQL_OF(name)                                                                                      \
+    {                                                                                                        \
+#name, MG_SQL_##name                                                                                 \
+    }
 
 /* Zeroed memory of `size` bytes that begins with a job. Never NULL: see mg_pg_call_new in pg/call.h. */
 void *mg_store_job_create(struct mg_store *store, size_t size, void (*finish)(struct mg_store_job *job));
@@ -172,36 +168,6 @@ enum mg_class mg_store_take_orders(struct mg_arena *arena, const struct mg_rows 
 /* The one of `count` orders that a row belongs to, by its column 0; NULL: none of them. */
 struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct mg_loaded *orders, int count,
                                      struct mg_err *err) MG_MUSTCHECK;
-
-/* The wake_at of a woken order: before all others. Every writer of the order keeps it. */
-#define MG_SQL_WOKEN MG_SQL_TIME("1")
-
-/* Orders that schedulers or operators have set aside are asked about by nobody. */
-#define MG_SQL_NOT_ASIDE "order_id NOT IN (SELECT order_id FROM order_aside)"
-
-/* A step that waits for its service's gate. order_step.parked_high marks it, except for schedulers of schema
- * 10 and below; the sweep marks theirs. */
-#define MG_SQL_WAITS_FOR_GATE(step)                                                                          \
-    "(" step ".state IN ('waiting', 'undo_waiting', 'unknown')"                                              \
-    " AND " step ".reason IN ('no_consumer', 'breaker_open', 'service_paused', 'window_full'))"
-
-/* An agent's report expires after this time (wire/reply.h: MG_SERVICE_REPORT_VALID_MS). */
-#define MG_SQL_REPORT_VALID "interval '15 seconds'"
-/* The known services, each with its gate as a value of enum mg_reason. An operator's pause outweighs the
- * agents' reports. A breaker open at all agents outweighs unreadiness, since agents with an open breaker may
- * report both. If no ready agent has reported the service well, the gate is open for a probe. Two walks along
- * primary keys: for a union of both tables, without sequential scans, PostgreSQL starts parallel workers at
- * each load. */
-#define MG_SQL_GATES                                                                                         \
-    "(SELECT service, CASE WHEN p.is_paused THEN 'service_paused' WHEN a.is_open THEN 'breaker_open'"        \
-    "   WHEN a.is_ready THEN 'none' ELSE 'service_paused' END AS gate,"                                      \
-    "  coalesce(a.is_ready AND NOT a.is_well AND p.is_paused IS NULL, false) AS is_probing FROM ("           \
-    "  SELECT service, bool_and(breaker = 'open') AS is_open,"                                               \
-    "   bool_or(is_ready AND breaker <> 'open') AS is_ready,"                                                \
-    "   bool_or(is_ready AND breaker = 'closed') AS is_well"                                                 \
-    "  FROM service_state WHERE reported_at > " MG_SQL_NOW " - " MG_SQL_REPORT_VALID " GROUP BY service) a"  \
-    " FULL JOIN (SELECT service, is_paused FROM service_control"                                             \
-    "  WHERE is_paused AND (paused_until IS NULL OR paused_until > " MG_SQL_NOW ")) p USING (service))"
 
 /* The session that holds a leader's lock and has done nothing for so long, if the row `seen_at` is as old;
  * else NULL. Then none leads: the server ends an idle session of a leader after 10 s, and each statement too.

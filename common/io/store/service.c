@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/store/pass_by.h"
-#include "io/store/services.h"
 
 /* Instances come and go with every restart; one silent for this long is removed. */
 #define SERVICE_STATE_KEPT "interval '1 hour'"
@@ -10,9 +9,10 @@
 /* Inventing instance names costs nothing. So a service with too many is logged at most this often. */
 #define REFUSED_LOG_EVERY_MS (60 * 1000)
 
+/* An agent's report expires after this time (wire/reply.h: MG_SERVICE_REPORT_VALID_MS). */
+#define REPORT_VALID "interval '15 seconds'"
 /* A report from the future was written before the clock went back. */
-#define IS_VALID                                                                                             \
-    "reported_at BETWEEN " MG_SQL_NOW " - " MG_SQL_REPORT_VALID " AND " MG_SQL_NOW " + " MG_SQL_REPORT_VALID
+#define IS_VALID "reported_at BETWEEN " MG_SQL_NOW " - " REPORT_VALID " AND " MG_SQL_NOW " + " REPORT_VALID
 
 enum { COLUMN_SERVICE, COLUMN_REFUSED };
 
@@ -22,6 +22,11 @@ enum { COLUMN_SERVICE, COLUMN_REFUSED };
  * Rows are counted only for a new instance. If its service has too many, expired ones are deleted, except
  * those locked by another scheduler: both might wait for each other. */
 /* $13 keys (store/pass_by.h): a service and its agent. */
+/* MG_SERVICE_INSTANCES_MAX */
+#define DIGITS_OF(number) #number
+#define DIGITS(number)    DIGITS_OF(number)
+#define INSTANCES_MAX     DIGITS(MG_SERVICE_INSTANCES_MAX)
+
 /* clang-format off */
 #define STATE_KEY "i.service || '/' || i.instance"
 #define PUT_SERVICE_STATES(taken) \
@@ -41,10 +46,10 @@ enum { COLUMN_SERVICE, COLUMN_REFUSED };
     "   LATERAL (SELECT count(*) AS kept, count(*) FILTER (WHERE " IS_VALID ") AS valid" \
     "    FROM service_state s WHERE s.service = i.service) s)," \
     " refused AS MATERIALIZED (SELECT i.service, i.instance FROM newcomer i JOIN counted c USING (service)" \
-    "  WHERE i.nth + c.valid > " MG_SQL_SERVICE_INSTANCES_MAX ")," \
+    "  WHERE i.nth + c.valid > " INSTANCES_MAX ")," \
     " gone AS (DELETE FROM service_state WHERE ctid = ANY (ARRAY(SELECT ctid FROM service_state" \
     "  WHERE reported_at < " MG_SQL_NOW " - " SERVICE_STATE_KEPT \
-    "   OR (service IN (SELECT service FROM counted WHERE kept + number > " MG_SQL_SERVICE_INSTANCES_MAX ")" \
+    "   OR (service IN (SELECT service FROM counted WHERE kept + number > " INSTANCES_MAX ")" \
     "    AND NOT " IS_VALID ") FOR UPDATE SKIP LOCKED)))," \
     " written AS (INSERT INTO service_state AS s (service, instance, breaker, is_ready, in_flight, concurrency," \
     "   reason, control_version, process, sequence, is_prober)" \

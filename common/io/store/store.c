@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "io/store/sql.h"
 
 /* Period of the checks of a refused server, for callers that keep running. */
 #define RECHECK_MS 5000
@@ -44,7 +45,7 @@ static const struct mg_sql CHECK_SERVER = {
     "",
     "SELECT current_setting('fsync'), current_setting('synchronous_commit'),"
     " current_setting('full_page_writes'),"
-    " to_regclass('makegood_migration') IS NOT NULL, " MG_SQL_UNFIT ", " MG_SQL_STANDBY
+    " to_regclass('makegood_migration') IS NOT NULL, " MG_SQL_UNFIT ", " MG_SQL_PART_standby
     " FROM " MG_SQL_STANDBY_FROM};
 /* clang-format on */
 enum {

@@ -494,37 +494,40 @@ int mg_store_passed_rows(const struct mg_store *store, struct mg_passed_row *ret
 
 /* ---- reading, for the operator's tool ---- */
 
-#define MG_ORDERS_LISTED_COLUMNS 9 /* of MG_REPORT_ORDERS */
+/* Parameters of MG_REPORT_ORDERS. */
+enum mg_orders_param {
+    MG_ORDERS_STATE, /* "open": any of the open states */
+    MG_ORDERS_WORKFLOW,
+    MG_ORDERS_SINCE,
+    MG_ORDERS_UNTIL,
+    MG_ORDERS_CURSOR, /* the page's `next`, or the order before */
+    MG_ORDERS_LIMIT,
+    MG_ORDERS_LABELS, /* a JSON object of texts; all of them match */
+    MG_ORDERS_CLIENT,
+    MG_ORDERS_PARAMS
+};
+#define MG_ORDERS_LISTED_COLUMNS 9 /* of its orders; those of the page follow */
 
-/* Named reports; store/report.c has their queries. A column's SQL type is the form of its values in JSON.
+/* Named reports; store/sql has their queries. A column's SQL type is the form of its values in JSON.
  * Lists begin with the newest. A parameter '' means any; times are milliseconds since 1970 or, below 0,
  * before now. */
 /* Their steps are read one order at a time by their key: some 50 ms. */
 #define MG_STEPS_COUNTED_ORDERS 5000
 
 enum mg_report {
-    /* $1 state ('open': any of the open states), $2 workflow, $3 since, $4 until, $5 cursor or the order
-     * before, $6 limit: order_id, workflow, state, goal, reason, failure_count, created_at, updated_at,
-     * complete_by; behind them each row has its page: looked_at, back_to, next, as below. A page without
-     * orders has one row, whose order_id is NULL. */
+    /* A page of orders, newest first, of all or of one client: order_id, workflow, state, goal, reason,
+     * failure_count, created_at, updated_at, complete_by. Each row has its page, too: looked_at (orders
+     * read), back_to (time of the oldest of them), next (cursor of the next page or NULL). A page without
+     * orders has one row, whose order_id is NULL. For tables of any size a page reads at most some ten
+     * thousand rows; a page without a match may still have a next. */
     MG_REPORT_ORDERS,
-    MG_REPORT_ORDERS_LABELLED, /* the same of orders with all labels of $7, a JSON object of texts */
+    /* The same of open orders, oldest first; also is_full: open ones are left unread. $1 state, $2 workflow,
+     * $3 since, $4 until, $5 cursor, $6 limit */
+    MG_REPORT_PAGE_OPEN,
     /* $1 text, $2 limit, of each kind: found_by ('id', 'label NAME'), order_id, workflow, state, created_at,
      * archived_on (NULL: not in the archive), reason (NULL). Ids that begin with the text, and labels with
      * this value */
     MG_REPORT_FIND,
-    /* Pages of the console, each a row with one column `page`, JSON: {"orders": [as above], "looked_at":
-     * orders read, "is_full": open ones are left unread, "back_to": time of the oldest order read, "next":
-     * cursor of the next page or null}. For tables of any size a page reads at most some ten thousand rows; a
-     * page without a match still has a next. */
-    /* open orders, oldest first. $1 state, $2 workflow, $3 since, $4 until, $5 cursor, $6 limit */
-    MG_REPORT_PAGE_OPEN,
-    MG_REPORT_PAGE_NEWEST,   /* all orders, newest first; parameters likewise */
-    MG_REPORT_PAGE_LABELLED, /* newest first; parameters of ORDERS_LABELLED */
-    /* Orders of one client, newest first, for the gateway: "orders" and "next" of the above. $1 client, $2
-     * state, $3 cursor, $4 limit */
-    MG_REPORT_PAGE_OF_CLIENT,
-    MG_REPORT_PAGE_LABELLED_OF_CLIENT, /* the same of orders with all labels of $5, a JSON object of texts */
     /* $1 client, $2 order_id: order_id, workflow, workflow_version, state, goal, reason, failure_count,
      * created_at, updated_at, complete_by, version, labels, output, cause. No row: the client has no such
      * order in the tables. */
