@@ -16,10 +16,9 @@
 #include "gateway/call.h"
 #include "io/amqp/broker.h"
 #include "io/amqp/topology.h"
-#include "wire/workflow.h"
+#include "wire/admission.h"
 
 #define LABELS_MEMORY (64u * 1024) /* for the values of an order's labels */
-#define CONFLICT      "another order has this id; give the new one an id of its own"
 
 /* ---- the result ---- */
 
@@ -116,7 +115,7 @@ static void order_publish(struct mg_post *post)
     struct mg_err err;
     const char *client = mg_client_name(post->client), *exchange = mg_client_exchange(post->client);
     if (post->is_taken || is_other_queued(post)) { /* or another came while the workflow was read */
-        post_refuse(post, 409, CONFLICT);
+        post_refuse(post, 409, MG_ADMISSION_CONFLICT);
         return;
     }
     if (exchange == NULL) {
@@ -144,9 +143,8 @@ static void order_publish(struct mg_post *post)
 
 /* ---- the demands of the workflow ---- */
 
-/* MG_OK; MG_TRANSIENT: no memory; else the text is the reason for the client. */
-static enum mg_class workflow_check(const struct mg_workflow *workflow, const struct mg_post *post,
-                                    struct mg_err *err)
+/* `workflow` NULL: it is one of a newer version, which the scheduler can read. */
+static void submission_check(struct mg_post *post, const struct mg_workflow *workflow)
 {
     const struct mg_submission *submission = &post->submission;
     const struct mg_render_input input = {.workflow = workflow,
@@ -154,36 +152,20 @@ static enum mg_class workflow_check(const struct mg_workflow *workflow, const st
                                           .payload = submission->payload,
                                           .accepted_at_ms = mg_clock_wall_ms(),
                                           .is_high = submission->is_high};
-    enum mg_class class = mg_workflow_payload_check(workflow, submission->payload, err);
-    const struct mg_payload_need *lack =
-        class == MG_OK ? mg_workflow_lacks(workflow, submission->payload) : NULL;
-    if (lack != NULL) {
-        return mg_err_set(err, MG_BAD_INPUT, "payload has no member \"%.300s\"; step \"%s\" needs it",
-                          lack->pointer, workflow->steps[lack->step].name);
-    }
-    if (class == MG_OK) {
-        class = mg_workflow_admit(&input, err);
-    }
-    if (class != MG_OK) {
-        return class;
-    }
-    struct mg_slice labels[MG_LABELS_MAX];
+    struct mg_admission admission = {.verdict = MG_ADMITTED};
     struct mg_arena *arena = mg_arena_create(LABELS_MEMORY);
-    class = arena != NULL ? mg_workflow_labels_render(&input, arena, labels, err)
-                          : mg_err_set(err, MG_TRANSIENT, "no memory");
-    mg_arena_destroy(arena);
-    return class;
-}
-
-/* `workflow` NULL: it is one of a newer version, which the scheduler can read. */
-static void submission_check(struct mg_post *post, const struct mg_workflow *workflow)
-{
-    struct mg_err err;
-    enum mg_class class = workflow != NULL ? workflow_check(workflow, post, &err) : MG_OK;
-    if (class == MG_OK) {
+    if (arena == NULL) {
+        post_refuse(post, 503, "no memory");
+        return;
+    }
+    if (workflow != NULL) {
+        mg_admission_judge(&input, arena, &admission);
+    }
+    mg_arena_destroy(arena); /* only the scheduler stores the labels */
+    if (admission.verdict == MG_ADMITTED) {
         order_publish(post);
     } else {
-        post_refuse(post, class == MG_TRANSIENT ? 503 : 422, "%s", err.text);
+        post_refuse(post, admission.verdict == MG_ADMISSION_NO_MEMORY ? 503 : 422, "%s", admission.reason);
     }
 }
 
@@ -214,8 +196,9 @@ static void new_order_take(struct mg_post *post, const struct mg_rows *rows, int
 {
     const struct mg_submission *submission = &post->submission;
     if (mg_rows_is_null(rows, row, 3)) {
-        post_refuse(post, 422, "/workflow: no workflow \"%s\"%s has been loaded", submission->workflow,
-                    submission->workflow_version != 0 ? " of this version" : "");
+        char reason[MG_STATUS_REASON_MAX + 1];
+        mg_admission_unknown(submission, reason);
+        post_refuse(post, 422, "%s", reason);
         return;
     }
     int64_t version = mg_rows_int(rows, row, 3);
@@ -255,7 +238,7 @@ static void on_met(struct mg_post *post, const struct mg_rows *rows, int row, co
     post->is_taken = is_there ? !is_same(post, rows, row) || (has_client && !is_own) : is_other_queued(post);
     post->state = post->is_taken ? NULL : repeated_state(post, rows, row);
     if (post->is_taken && is_known) {
-        post_refuse(post, 409, CONFLICT);
+        post_refuse(post, 409, MG_ADMISSION_CONFLICT);
     } else if (post->is_taken || !is_there || !is_own) {
         new_order_take(post, rows, row);
     } else if (mg_hooks_queue(post->gateway->hooks, mg_client_name(post->client)) != NULL) {

@@ -12,7 +12,7 @@
 #include "core/order.h"
 #include "item.h"
 #include "scheduler.h"
-#include "wire/status.h"
+#include "wire/admission.h"
 
 #define MG_CLIENT_USER_SIZE                                                                                  \
     (sizeof("client-") + 255) /* a client's name is part of an exchange's, a short string, too */
@@ -23,9 +23,6 @@
 #define REFUSED_SIZE     "too_large"
 #define REFUSED_CONFLICT "conflict"
 #define REFUSED_WORKFLOW "unknown_workflow"
-
-/* Missing members that a refusal names: more do not help a person, and a reason is short. */
-#define LACKS_NAMED_MAX 8
 
 /* Replaces the body of an oversized message in orders.rejected. */
 #define MG_OVERSIZED_NOTE "{\"oversized\":true,\"original\":\"in dead.letters\"}"
@@ -299,56 +296,60 @@ static bool is_high(const struct mg_item *item)
     return item->submission->is_high || item->work->lane == MG_LANE_HIGH;
 }
 
-/* The values of a new order, which has no result yet. If it is taken, this moment is stored with it. */
-static struct mg_render_input order_input(const struct mg_batch *batch, const struct mg_item *item)
+/* Asks the workflow about a new order, which has no result yet. If it is taken, this moment is stored with
+ * it. False: the submission is refused, or there is no memory for the answer. */
+static bool is_admitted(struct mg_batch *batch, struct mg_item *item, struct mg_admission *ret_admission)
 {
-    return (struct mg_render_input){
+    const struct mg_render_input input = {
         .workflow = item->workflow->workflow,
         .order_id = item->order_id,
         .payload = item->submission->payload,
         .accepted_at_ms = batch->now_ms,
         .is_high = is_high(item),
     };
-}
-
-/* Makes the labels of a new order. False: the submission is refused, or there is no memory for it. */
-static bool labels_make(struct mg_batch *batch, struct mg_item *item, struct mg_order_record *record)
-{
-    const struct mg_workflow *workflow = item->workflow->workflow;
-    struct mg_slice values[MG_LABELS_MAX];
-    struct mg_err err;
-    const struct mg_render_input input = order_input(batch, item);
-    enum mg_class class = mg_workflow_labels_render(&input, batch->arena, values, &err);
-    struct mg_label *labels = mg_arena_alloc(batch->arena, sizeof(*labels) * MG_LABELS_MAX);
-    if (class == MG_PERMANENT) {
-        item_refuse(batch, item, REFUSED_INVALID, err.text);
+    mg_admission_judge(&input, batch->arena, ret_admission);
+    switch (ret_admission->verdict) {
+    case MG_ADMITTED:
+        return true;
+    case MG_REFUSED_PAYLOAD:
+        item_refuse(batch, item, REFUSED_INVALID, ret_admission->reason);
         return false;
-    }
-    if (class != MG_OK || labels == NULL) {
+    case MG_REFUSED_REQUIREMENT: /* as a step that is refused */
+        item_refuse(batch, item, mg_reason_name(MG_REASON_REQUIREMENT), ret_admission->reason);
+        return false;
+    case MG_REFUSED_EXPRESSION:
+        item_refuse(batch, item, mg_reason_name(MG_REASON_EXPRESSION), ret_admission->reason);
+        return false;
+    case MG_ADMISSION_NO_MEMORY:
         item->fold->has_failed = true;
         return false;
     }
-    record->labels = labels;
-    for (int i = 0; i < workflow->label_count; i++) {
-        if (values[i].data != NULL) {
-            labels[record->label_count++] = (struct mg_label){workflow->labels[i].name, values[i]};
-        }
-    }
-    return true;
+    return false;
 }
 
-static void order_create(struct mg_batch *batch, struct mg_item *item)
+/* False: no memory. */
+static bool labels_take(struct mg_batch *batch, const struct mg_workflow *workflow,
+                        const struct mg_admission *admission, struct mg_order_record *record)
+{
+    struct mg_label *labels = mg_arena_alloc(batch->arena, sizeof(*labels) * MG_LABELS_MAX);
+    record->labels = labels;
+    for (int i = 0; i < workflow->label_count && labels != NULL; i++) {
+        if (admission->labels[i].data != NULL) {
+            labels[record->label_count++] = (struct mg_label){workflow->labels[i].name, admission->labels[i]};
+        }
+    }
+    return labels != NULL;
+}
+
+static void order_create(struct mg_batch *batch, struct mg_item *item, const struct mg_admission *admission)
 {
     struct mg_fold *fold = item->fold;
     const struct mg_delivery *delivery = item->work->delivery;
     const struct mg_submission *submission = item->submission;
     const struct mg_workflow *workflow = item->workflow->workflow;
     struct mg_order_record *record = mg_arena_alloc(batch->arena, sizeof(*record));
-    if (record == NULL) {
+    if (record == NULL || (workflow->label_count > 0 && !labels_take(batch, workflow, admission, record))) {
         fold->has_failed = true;
-        return;
-    }
-    if (workflow->label_count > 0 && !labels_make(batch, item, record)) {
         return;
     }
     snprintf(record->order_id, sizeof(record->order_id), "%s", item->order_id);
@@ -434,8 +435,7 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
     const struct mg_delivery *delivery = item->work->delivery;
     const struct mg_order_record *record = item->fold->record;
     if (is_conflict(item)) {
-        item_refuse(batch, item, REFUSED_CONFLICT,
-                    "conflict: another order has this order_id; give the new one an id of its own");
+        item_refuse(batch, item, REFUSED_CONFLICT, MG_ADMISSION_CONFLICT);
         return;
     }
     bool is_awaited = delivery->reply_to.len > 0; /* else no answer is expected */
@@ -463,54 +463,12 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
     }
 }
 
-/* True for a payload with which the first step could not be sent. Such an order would only be turned back,
- * so it is refused. */
-static bool is_lacking(struct mg_batch *batch, struct mg_item *item)
+static void order_new(struct mg_batch *batch, struct mg_item *item)
 {
-    const struct mg_workflow *workflow = item->workflow->workflow;
-    const struct mg_payload_need *lack = mg_workflow_lacks(workflow, item->submission->payload);
-    bool is_lacking = lack != NULL;
-    if (is_lacking) {
-        char reason[MG_STATUS_REASON_MAX + 1];
-        size_t len =
-            (size_t)snprintf(reason, sizeof(reason), "payload has no member \"%.300s\"; step \"%s\" needs it",
-                             lack->pointer, workflow->steps[lack->step].name);
-        for (int i = 1; i < LACKS_NAMED_MAX && len < sizeof(reason) &&
-                        (lack = mg_workflow_lacks_behind(lack, item->submission->payload)) != NULL;
-             i++) {
-            len += (size_t)snprintf(reason + len, sizeof(reason) - len, "; nor \"%.100s\", for \"%s\"",
-                                    lack->pointer, workflow->steps[lack->step].name);
-        }
-        item_refuse(batch, item, REFUSED_INVALID, reason);
+    struct mg_admission admission;
+    if (is_admitted(batch, item, &admission)) {
+        order_create(batch, item, &admission);
     }
-    return is_lacking;
-}
-
-/* Refuses a payload of another shape than the workflow's `input`. */
-static bool is_misshapen(struct mg_batch *batch, struct mg_item *item)
-{
-    struct mg_err err;
-    bool is_right =
-        mg_workflow_payload_check(item->workflow->workflow, item->submission->payload, &err) == MG_OK;
-    if (!is_right) {
-        item_refuse(batch, item, REFUSED_INVALID, err.text);
-    }
-    return !is_right;
-}
-
-/* Refuses an order that does not meet its workflow's own `require`, or for which a step computes nothing. */
-static bool is_unmet(struct mg_batch *batch, struct mg_item *item)
-{
-    struct mg_err err;
-    const struct mg_render_input input = order_input(batch, item);
-    enum mg_class class = mg_workflow_admit(&input, &err);
-    if (class == MG_TRANSIENT) {
-        item->fold->has_failed = true;
-    } else if (class != MG_OK) {
-        enum mg_reason reason = class == MG_PERMANENT ? MG_REASON_REQUIREMENT : MG_REASON_EXPRESSION;
-        item_refuse(batch, item, mg_reason_name(reason), err.text); /* as a step that is refused */
-    }
-    return class != MG_OK;
 }
 
 void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)
@@ -518,21 +476,13 @@ void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)
     if (item->fold->record != NULL) {
         order_repeat(batch, item);
     } else if (item->workflow != NULL) {
-        if (!is_misshapen(batch, item) && !is_lacking(batch, item) && !is_unmet(batch, item)) {
-            order_create(batch, item);
-        }
+        order_new(batch, item);
     } else if (item->want != NULL &&
                (item->want->outcome == MG_FETCH_UNREADABLE || item->want->outcome == MG_FETCH_DAMAGED)) {
         item->end = MG_END_NEWER;
     } else {
-        char reason[256];
-        if (item->submission->workflow_version == 0) {
-            snprintf(reason, sizeof(reason), "/workflow: no workflow \"%s\" has been loaded",
-                     item->submission->workflow);
-        } else {
-            snprintf(reason, sizeof(reason), "/workflow: no workflow \"%s\" of version %lld has been loaded",
-                     item->submission->workflow, (long long)item->submission->workflow_version);
-        }
+        char reason[MG_STATUS_REASON_MAX + 1];
+        mg_admission_unknown(item->submission, reason);
         item_refuse(batch, item, REFUSED_WORKFLOW, reason);
     }
 }

@@ -468,3 +468,21 @@ def clients_come_and_go_with_the_file_of_tokens(s):
     reload(sets[0] + ["shop"])
     assert "names 129 clients, more than 128" in logged(door, "tokens-file")[-1]
     assert is_known("c0") and not is_known("a0")
+
+
+@scenario(schedulers=0, supervisors=0, agents=0)
+def an_order_is_refused_for_the_reason_that_the_scheduler_gives(s):
+    """Would catch: a refusal of the gateway with other words than the scheduler's (unit.scheduler_admission reads the same table)."""
+    table = json.loads((REPOSITORY / "tests/unit/refusals.json").read_text(encoding="utf-8"))
+    versions = {name: number for number, name in enumerate(table["definitions"], 1)}
+    for name, definition in table["definitions"].items():
+        fields = {**definition, "version": versions[name]}
+        s.load_workflow(fields.pop("workflow"), fields.pop("steps"), **fields)
+    door = start(s, clients=("shop",))
+    for case in table["cases"]:
+        order = {"order_id": "o-1", "workflow": "two", "workflow_version": versions[case["definition"]], "payload": case["payload"]}
+        refused = door.post(order, 422)
+        assert refused["detail"] == case["reason"], refused
+    for version, named in ((None, ""), (3, " of version 3")):
+        order = {"order_id": "o-1", "workflow": "none", "payload": {}, **({"workflow_version": version} if version else {})}
+        assert door.post(order, 422)["detail"] == f'/workflow: no workflow "none"{named} has been loaded', order

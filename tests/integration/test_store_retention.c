@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "io/store/retention.h"
+#include "io/store/sql.h"
 #include "store_fixture.h"
 
 #define EPOCH 7
@@ -80,7 +81,8 @@ static enum mg_class retain(const struct mg_day_export *to)
     return mg_store_retain(store_dsn(), to, DETACH_WAIT_MS, note, said, &rig.err);
 }
 
-#define DAYS(condition) rig_value(&rig, "SELECT count(*) FROM (" MG_SQL_ARCHIVE_DAYS ") d WHERE " condition)
+#define DAYS(condition)                                                                                      \
+    rig_value(&rig, "SELECT count(*) FROM (" MG_SQL_PART_archive_days ") d WHERE " condition)
 
 /* ---- orders ---- */
 

@@ -68,8 +68,6 @@ const char *mg_store_report_name(enum mg_report report);
 #define MG_SQL_HOME                                                                                          \
     "(SELECT min(relnamespace::regnamespace::text) FROM pg_class"                                            \
     " WHERE relname = 'makegood_migration' AND relkind = 'r')"
-#define MG_SQL_STANDBY_FROM "(SELECT current_setting('synchronous_standby_names') AS names) s"
-
 /* The first demand that the database does not meet, with the remedy; NULL: it meets all. In another encoding,
  * SQL_ASCII included, some texts of orders can be stored and then not be read. */
 #define MG_SQL_UNFIT                                                                                         \
@@ -152,13 +150,6 @@ bool mg_store_witness_holds(const struct mg_pg_answer *answer);
 /* For an order that was read without some of its rows the witness is the store's other orders: true if most
  * of a sample are whole. The answer's only value. */
 extern const struct mg_sql MG_STORE_ARE_OTHERS_WHOLE;
-
-/* A step that one of the newest events has changed, and that has no row. Without it the step would be sent
- * again, or never be undone. The bound is that of the statuses (MG_SENT_EVENTS_MAX). */
-#define MG_SQL_LOST_STEP                                                                                     \
-    "(SELECT min(t.step) FROM order_event e CROSS JOIN json_to_recordset(e.transitions) AS t(step text)"     \
-    "  WHERE e.order_id = p.order_id AND e.version > p.version - 256 AND t.step IS NOT NULL"                 \
-    "  AND NOT EXISTS (SELECT FROM order_step x WHERE x.order_id = p.order_id AND x.step = t.step))"
 
 /* Parameters: two arrays, n from 0 to below `count`, and order_id. The result fills `orders[n].record` of
  * each existing order. */

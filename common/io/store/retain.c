@@ -9,6 +9,7 @@
 
 #include "io/pg/pg.h"
 #include "io/store/retention.h"
+#include "io/store/sql.h"
 
 /* If no run happens, this is the number of days until the archive lacks a day. */
 #define DAYS_AHEAD "7"
@@ -34,7 +35,7 @@ static const char READ_MISSING[] =
 #define READ_DAYS \
     "SELECT * FROM (SELECT d.name, d.day, d.is_detached, d.is_pending, d.is_marked," \
     "  coalesce(d.day < ((clock_timestamp() - r.keep) AT TIME ZONE 'UTC')::date, false) AS is_over" \
-    "  FROM (" MG_SQL_ARCHIVE_DAYS ") d, retention r WHERE r.name = 'orders') n"
+    "  FROM (" MG_SQL_PART_archive_days ") d, retention r WHERE r.name = 'orders') n"
 static const char READ_NEXT[] =
     READ_DAYS " WHERE n.day > $1::date AND (n.is_over OR n.is_detached OR n.is_pending)"
     " ORDER BY n.day LIMIT 1";

@@ -12,18 +12,9 @@
  * order. */
 #define MG_HOT_MIN_MS INT64_C(86400000)
 
-/* Comment that mg_store_retain sets on a table before it detaches it. */
+/* Comment that mg_store_retain sets on a table before it detaches it; sql/parts/archive_days.sql looks for
+ * it. */
 #define MG_SQL_ARCHIVE_MARK "'makegood db retain drops this'"
-/* The archive's tables with their days. is_detached: out of the archive. is_pending: being detached.
- * is_marked: detached by mg_store_retain. */
-#define MG_SQL_ARCHIVE_DAYS                                                                                  \
-    "SELECT c.relname AS name, to_date(right(c.relname, 8), 'YYYYMMDD') AS day,"                             \
-    " i.inhrelid IS NULL AS is_detached, coalesce(i.inhdetachpending, false) AS is_pending,"                 \
-    " coalesce(obj_description(c.oid, 'pg_class') = " MG_SQL_ARCHIVE_MARK ", false) AS is_marked"            \
-    " FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid"                                         \
-    " WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'"                             \
-    "  AND c.relname ~ '^order_archive_[0-9]{8}$'"
-
 /* ---- for operators ---- */
 
 struct mg_retention {

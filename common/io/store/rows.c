@@ -5,6 +5,7 @@
  * lost row is never read as none.
  */
 #include "io/store/private.h"
+#include "io/store/sql.h"
 
 /* P_… are columns of order_process p, O_… of its payload in orders o, S_… of order_step s, E_… of
  * order_event. */
@@ -29,7 +30,7 @@ const struct mg_sql MG_STORE_LOAD_ORDERS = {
     "load_orders",
     "SELECT i.n, p.order_id" MG_ORDER_COLUMNS(MG_LOADED, SELECT_P) MG_PAYLOAD_COLUMNS(MG_LOADED, SELECT_O)
     ", s.position" MG_STEP_COLUMNS(MG_LOADED, SELECT_S)
-    ", CASE WHEN coalesce(s.rank, 1) = 1 THEN " MG_SQL_LOST_STEP " END"
+    ", CASE WHEN coalesce(s.rank, 1) = 1 THEN " MG_SQL_PART_lost_step " END"
     " FROM unnest($1::bigint[], $2::text[]) AS i(n, order_id) JOIN order_process p ON p.order_id = i.order_id"
     " LEFT JOIN LATERAL ("
     "  SELECT *, row_number() OVER (ORDER BY position) AS rank FROM order_step WHERE order_id = p.order_id"

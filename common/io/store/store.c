@@ -46,7 +46,7 @@ static const struct mg_sql CHECK_SERVER = {
     "SELECT current_setting('fsync'), current_setting('synchronous_commit'),"
     " current_setting('full_page_writes'),"
     " to_regclass('makegood_migration') IS NOT NULL, " MG_SQL_UNFIT ", " MG_SQL_PART_standby
-    " FROM " MG_SQL_STANDBY_FROM};
+    " FROM (SELECT current_setting('synchronous_standby_names') AS names) s"};
 /* clang-format on */
 enum {
     CHECK_FSYNC,

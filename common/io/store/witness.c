@@ -10,6 +10,7 @@
 
 #include "io/store/pass_by.h"
 #include "io/store/private.h"
+#include "io/store/sql.h"
 
 /* The error names the text: a trigger may raise the same code. */
 #define ROLLED_BACK "22P02"
@@ -19,7 +20,7 @@
 /* clang-format off */
 const struct mg_sql MG_STORE_ARE_OTHERS_WHOLE = {
     "are_others_whole",
-    "SELECT count(*) FILTER (WHERE o.order_id IS NOT NULL AND " MG_SQL_LOST_STEP " IS NULL) * 2 > count(*)"
+    "SELECT count(*) FILTER (WHERE o.order_id IS NOT NULL AND " MG_SQL_PART_lost_step " IS NULL) * 2 > count(*)"
     " FROM order_process p LEFT JOIN orders o ON o.order_id = p.order_id AND o.revision = p.revision"
     " WHERE p.ctid = ANY (ARRAY("
     "  SELECT format('(%s,%s)', page, line)::tid FROM generate_series(1, 256) line, ("
