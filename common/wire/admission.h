@@ -1,5 +1,5 @@
 /*
- * What a workflow refuses a new order for, with the reason for its client. The scheduler asks before it
+ * The refusals of a new order by its workflow, with the reason for its client. The scheduler asks before it
  * stores an order, and the gateway before it posts one, so both refuse the same with the same text.
  */
 #ifndef MG_WIRE_ADMISSION_H

@@ -14,6 +14,7 @@
 
 #define ARRAY_HEADER_SIZE 20 /* pg_params.c */
 #define KNOWN_MAX         64
+#define BLANKS            " \n"
 
 /* ---- names of parameters ---- */
 
@@ -41,11 +42,12 @@ static size_t word_len(const char *text)
 static const char *unnest_read(const char *at, struct names *names)
 {
     int params[SIM_COLUMNS_MAX], count = 0;
+    at += strspn(at, BLANKS);
     while (*at == '$') {
         char *end;
         params[count++] = (int)strtol(at + 1, &end, 10) - 1;
         at = strchr(end, ']') + 1;
-        at += strspn(at, ", ");
+        at += strspn(at, "," BLANKS);
     }
     at = strstr(at, "AS ") + strlen("AS "); /* behind "WITH ORDINALITY", if present */
     const char *list = at + word_len(at);
@@ -55,7 +57,7 @@ static const char *unnest_read(const char *at, struct names *names)
         names->lens[names->count] = word_len(at);
         names->params[names->count++] = params[i];
         at += word_len(at);
-        at += strspn(at, ", ");
+        at += strspn(at, "," BLANKS);
     }
     return at;
 }

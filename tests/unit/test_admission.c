@@ -1,4 +1,4 @@
-/* What a workflow refuses a new order for, and with which words. */
+/* The refusals of a new order by its workflow, and their words. */
 #include <check.h>
 #include <string.h>
 
