@@ -49,7 +49,8 @@ static void parse(const char *members, struct mg_reply *ret_reply)
 }
 
 /* Catches: a proof (law 10, sticky maybe), or an attempt that costs nothing, by a reply that contradicts
- * itself; an agent without the members, or with a newer word, that is read with another meaning than before. */
+ * itself; an agent without the members, or with a newer word, that is read with another meaning than before.
+ */
 START_TEST(code_and_members_of_a_reply_give_its_facts)
 {
     static const struct {
