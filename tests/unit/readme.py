@@ -193,7 +193,7 @@ def check_script(words, source, names):
     """One command line of ours in the repository: the file exists; so does the test that tests/run is given."""
     if not (source / words[0]).exists():
         yield f"there is no {words[0]}"
-    if words[0] == "tests/run" and len(words) > 1 and re.fullmatch(r"[a-z][\w.]+", words[1]):
+    if words[0] == "tests/run" and len(words) > 1 and re.fullmatch(r"[a-z][a-z0-9_.]+", words[1]):
         if not any(re.search(words[1], name) for name in names):
             yield f"`{' '.join(words)}`: no test has such a name"
     if words[0] == "deploy/demo":
