@@ -350,10 +350,13 @@ def migrate(dsn):
         raise processes.Failure(f"makegood db migrate ended with {done.returncode}: {done.stderr}")
 
 
-def scenario(own_servers=False, tls=False, **options):
+def scenario(own_servers=False, tls=False, long=None, portable=False, **options):
     """Marks a scenario. own_servers: it kills or starves a server; otherwise it may share them with other tests, and its database is
-    a copy of one with the schema. tls: own servers, which Makegood reaches by TLS only. Options as those of a cluster, with one of
-    each service unless they state another number."""
+    a copy of one with the schema. tls: own servers, which Makegood reaches by TLS only. long: the reason why `tests/run` leaves it to
+    `tests/run --long`. portable: `tests/run portable` runs it nevertheless. Both are literals, since tests/e2e/run.py reads them from
+    the text. Options as those of a cluster, with one of each service unless they state another number."""
+    assert long or not portable, "a short scenario is portable without a word"
+
     def mark(function):
         @functools.wraps(function)
         def run():

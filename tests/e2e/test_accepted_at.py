@@ -43,7 +43,7 @@ def the_moment_of_acceptance_outlives_the_scheduler_that_took_it(s):
     s.ends_badly.add(victim.name)
 
 
-@scenario()
+@scenario(long="others of its kind are quick")
 def an_order_that_is_undone_and_restarted_keeps_its_moment(s):
     """Would catch: a step that has the moment of the operator's command after a restart."""
     s.load_workflow("timed", [step("ship", "carrier", do=posts("/bookings")), step("charge", "payment", after=["ship"])])

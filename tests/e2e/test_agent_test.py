@@ -60,7 +60,7 @@ class Wrong:
         return begin(s, self.url, "parcels")
 
 
-@scenario(services=("payment",), schedulers=0, supervisors=0)
+@scenario(services=("payment",), schedulers=0, supervisors=0, long="each rule is tested, on whole agents and clients")
 def an_agent_of_any_language_keeps_the_protocol(s):
     """Would catch: a test that finds fault with makegood-agent, or a rule that the Python or the C library breaks."""
     installed, right = Installed(s), Wrong(s, "none")
@@ -97,7 +97,7 @@ def an_agent_beside_schedulers_is_not_tested(s):
     assert done.returncode == 1 and "makegood broker apply --service nothing" in done.stderr, done
 
 
-@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+@scenario(services=(), schedulers=0, supervisors=0, agents=0, long="each rule is tested, on whole agents and clients")
 def each_wrong_agent_breaks_its_rule_and_no_other(s):
     """Would catch: a broken rule that is not found, and a verdict on a rule that was kept."""
     for some in (RULES[:6], RULES[6:12], RULES[12:]):  # each is a process with its test: the machine bears so many at once
@@ -110,7 +110,7 @@ def each_wrong_agent_breaks_its_rule_and_no_other(s):
             assert of(found, "not_shown") == FOLLOWS.get(wrong.rule, set()), (wrong.rule, found)
 
 
-@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+@scenario(services=(), schedulers=0, supervisors=0, agents=0, long="each rule is tested, on whole agents and clients")
 def an_agent_that_ends_at_a_rule_breaks_no_later_one(s):
     """Would catch: rules that are called broken, or kept, by an agent that is no longer there."""
     code, found = end(Wrong(s, "dies").begin(s))
@@ -118,7 +118,7 @@ def an_agent_that_ends_at_a_rule_breaks_no_later_one(s):
     assert of(found, "not_shown") == {"late", "newer", "pause", "resume", "limit", "clock", "undo"}, found
 
 
-@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+@scenario(services=(), schedulers=0, supervisors=0, agents=0, long="time-outs and reports pass in real time")
 def an_agent_that_floods_its_replies_is_found_and_the_next_one_is_tested(s):
     """Would catch: a flood that ends the test without a verdict, and its rest, taken for replies to real orders by every
     later test; a reply that is too large, reported as an empty one."""
@@ -143,7 +143,7 @@ def report_of(client, instance):
                                "concurrency": 8, "control_version": 5}), "scheduler.replies", "makegood.replies.parcels", type="service_report")
 
 
-@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+@scenario(services=(), schedulers=0, supervisors=0, agents=0, long="each rule is tested, on whole agents and clients")
 def a_restarted_agent_is_tested_again(s):
     """Would catch: reports of processes that have ended taken for those of the agent, whether they lay in the queue or come while
     the test begins; a test that begins where replies to real orders wait, or takes them away."""

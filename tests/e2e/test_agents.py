@@ -119,7 +119,7 @@ def a_changed_service_file_replaces_its_agent_and_loses_no_request(s):
     s.wait(lambda: folder.log("an agent has drained", service="payment"), "the end of the old agent is logged")
 
 
-@scenario(**FOLDER)
+@scenario(**FOLDER, long="graces, elections and patience pass in real time")
 def a_broken_service_file_keeps_the_old_agent_and_is_reported_once(s):
     """Would catch: an agent ended by a file with a mistake, or by half of a file; a mistake that is not logged, is logged at each
     look, or is not shown by /readyz; a repaired file that is not taken."""
@@ -151,7 +151,7 @@ def a_broken_service_file_keeps_the_old_agent_and_is_reported_once(s):
     folder.process.wait_ready()
 
 
-@scenario(**FOLDER)
+@scenario(**FOLDER, long="others of its kind are quick")
 def a_service_file_added_starts_an_agent_and_one_removed_drains_it(s):
     """Would catch: a new file that needs a restart; an agent that goes on after its file; calls cut off by the removal; an unreadable
     folder that ends agents."""
@@ -174,7 +174,7 @@ def a_service_file_added_starts_an_agent_and_one_removed_drains_it(s):
     folder.process.wait_ready()
 
 
-@scenario(**FOLDER)
+@scenario(**FOLDER, long="others of its kind are quick")
 def a_killed_agent_of_a_folder_comes_again_and_harms_no_other(s):
     """Would catch: a dead agent that is not replaced, or takes others with it; agents that outlive their parent; an agent that stands
     still for ever."""
@@ -195,7 +195,7 @@ def a_killed_agent_of_a_folder_comes_again_and_harms_no_other(s):
     s.wait(lambda: not any(processes.is_alive(pid) for pid in pids), "the agents drain when their parent is gone")
 
 
-@scenario(**FOLDER)
+@scenario(**FOLDER, long="graces, elections and patience pass in real time")
 def a_folder_drains_all_its_agents_at_the_end(s):
     """Would catch: a parent that ends before its agents, or cuts calls off."""
     folder = Folder(s).start()
@@ -211,7 +211,7 @@ def a_folder_drains_all_its_agents_at_the_end(s):
         assert calls == 1, f"a call was cut off, so that it came {calls} times"
 
 
-@scenario(own_servers=True, access=OwnAccess, **FOLDER)
+@scenario(own_servers=True, access=OwnAccess, **FOLDER, long="servers start anew with the least rights")
 def each_agent_of_a_folder_is_its_own_user(s):
     """Would catch: an agent that logs in as another service's user; a user that one agent needs, with rights on all services' queues; a
     secret that no agent re-reads."""

@@ -165,7 +165,7 @@ def ask_all(s, form):
     s.expects_open_orders = True
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="each verb runs, and its answers are compared with their schemas")
 def each_verb_prints_json_by_its_schema(s):
     """Would catch: a number, a boolean or a moment as SQL's text; a verb or a member that no schema describes; an answer that is not
     one document."""
@@ -179,7 +179,7 @@ def each_verb_prints_json_by_its_schema(s):
     assert '{"price":\n14.00}' in s.cluster.tool("order", "show", "digits-json", "-o", "json").stdout
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="each verb runs, and its answers are compared with their schemas")
 def each_verb_prints_a_line_for_each_object(s):
     """Would catch: an answer of two lines, by a line end in a payload or a definition; two answers in one line."""
     ask_all(s, "jsonl")

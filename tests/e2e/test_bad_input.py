@@ -130,7 +130,7 @@ def headers_that_fill_a_frame_delay_no_other(s):
     s.wait(lambda: s.client.depth("dead.letters") == 0, "none is left")
 
 
-@scenario()
+@scenario(long="others of its kind are quick")
 def a_bad_submission_without_a_reply_queue_is_kept_all_the_same(s):
     """Would catch: a rejection that depends on a reader of its status."""
     s.client.publish("{", message_id="mute")
@@ -151,7 +151,7 @@ def a_reply_queue_of_our_own_is_refused_and_never_written_to(s):
     assert s.client.depth("dead.letters") == 0 and s.client.depth("operator.alerts") == 0
 
 
-@scenario()
+@scenario(long="others of its kind are quick")
 def direct_reply_to_is_refused_with_a_reason(s):
     """Would catch: an order that is accepted although the broker cannot report whether its statuses arrive."""
     connection = pika.BlockingConnection(pika.URLParameters(s.url))
@@ -294,7 +294,7 @@ def resident_kib(pid):
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
 
 
-@scenario()
+@scenario(long="others of its kind are quick")
 def a_remote_that_answers_nonsense_is_classified_and_memory_stays_flat(s):
     """Would catch: a redirect followed, an endless body kept, garbage taken for success or for proof of absence."""
     s.load_workflow("wild", [step("charge", "payment", complete_within="3s", retry={"attempts": 2, "backoff": "50ms"})])
@@ -352,7 +352,7 @@ def a_remote_that_cannot_be_reached_has_executed_nothing(s):
         assert s.state(order) == "compensated" and s.step(order, name)["maybe"] is False, s.story(order)
 
 
-@scenario(own_servers=True)
+@scenario(own_servers=True, long="graces, elections and patience pass in real time")
 def services_that_find_no_server_say_so_once_and_recover(s):
     """Would catch: a service that exits, floods its log or never connects when it started before its servers."""
     for process in s.cluster.all:

@@ -141,7 +141,7 @@ def a_canary_that_fails_stops_its_bulk_action(s):
         s.wait_state(order, "processed")
 
 
-@scenario(**PAY)
+@scenario(**PAY, long="graces, elections and patience pass in real time")
 def a_runner_killed_in_the_middle_asks_for_no_order_twice(s):
     """Would catch: orders that are lost with the process that had marked them, or that the next one resumes again."""
     places = [name for name, kinds in PLACES if kinds == ["runner"]]
@@ -175,7 +175,7 @@ def seen_at(s):
     return s.rows("SELECT seen_at FROM bulk_runner")[0]["seen_at"]
 
 
-@scenario(**PAY)
+@scenario(**PAY, long="graces, elections and patience pass in real time")
 def a_bulk_action_is_paused_resumed_and_stopped(s):
     """Would catch: a pause without effect; an order that is resumed although an operator has settled it meanwhile; orders that no
     bulk action can take after a stop."""

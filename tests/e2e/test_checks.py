@@ -25,7 +25,7 @@ def fault_of(words, done, code):
     return "" if done.returncode != 0 and named else f"{done.returncode}, {done.stdout[-600:]!r}, {done.stderr[-300:]!r}"
 
 
-@scenario(schedulers=0, supervisors=0, agents=0)
+@scenario(schedulers=0, supervisors=0, agents=0, long="each statement of each check fails once")
 def each_check_tells_of_each_statement_that_fails(s):
     """Would catch: a check that vanishes with its statement, or finds well what it could not read; an error without its reason."""
     s.rows(wire.FAIL.replace('%', '%%') + "; SELECT 1")

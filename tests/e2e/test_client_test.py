@@ -53,7 +53,7 @@ def of(found, verdict):
     return {rule for rule, row in found.items() if row["verdict"] == verdict}
 
 
-@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+@scenario(services=(), schedulers=0, supervisors=0, agents=0, long="each rule is tested, on whole agents and clients")
 def a_client_of_any_language_keeps_the_rules(s):
     """Would catch: a rule that the library for Python, C or Node breaks, with a queue of its own or one that is kept; a line that
     is judged with a log's in its middle."""
@@ -101,13 +101,13 @@ def wrong_try(s, rules):
             assert of(found, "not_shown") == FOLLOWS.get(rule, set()), (rule, found)
 
 
-@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+@scenario(services=(), schedulers=0, supervisors=0, agents=0, long="each rule is tested, on whole agents and clients")
 def each_wrong_client_of_the_first_rules_is_found(s):
     """Would catch: a broken rule that is not found, and a verdict on a rule that was kept."""
     wrong_try(s, RULES[:12])
 
 
-@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+@scenario(services=(), schedulers=0, supervisors=0, agents=0, long="each rule is tested, on whole agents and clients")
 def each_wrong_client_of_the_later_rules_is_found(s):
     """Would catch: the same."""
     wrong_try(s, (*RULES[12:], *FAULTS))

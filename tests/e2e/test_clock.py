@@ -86,7 +86,7 @@ def patient(_name, service):
     return service
 
 
-@scenario(edit_service=patient, **PAIRS)
+@scenario(edit_service=patient, **PAIRS, long="clocks are set, and orders run on for a while")
 def a_database_clock_that_is_set_burns_no_attempt_and_holds_no_order_up(s):
     """Would catch: agents that drop every request as late for a minute after the step, or are unready while the clock is off;
     attempts that are judged because the clock jumped; orders that sleep for as long as it was ahead."""
@@ -106,7 +106,7 @@ def a_database_clock_that_is_set_burns_no_attempt_and_holds_no_order_up(s):
     print(f"{load.ended} orders")
 
 
-@scenario(**PAIRS)
+@scenario(**PAIRS, long="clocks are set, and orders run on for a while")
 def the_first_order_after_a_step_of_the_clock_burns_no_attempt(s):
     """Would catch: an agent that learns the database's clock only from its requests."""
     own_clock(s)
@@ -125,7 +125,7 @@ def busy(_name, service):
     return {**service, "concurrency": 4, "tries": 1, "try_timeout": "20s", "breaker": {"min_calls": 100000}}
 
 
-@scenario(services=("payment",), edit_service=busy)
+@scenario(services=("payment",), edit_service=busy, long="clocks are set, and orders run on for a while")
 def a_step_back_of_the_clock_burns_no_attempt_of_a_busy_agent(s):
     """Would catch: a busy agent that drops the messages waiting in its queue, from the step until it receives the new time."""
     own_clock(s)

@@ -87,7 +87,7 @@ class Outward:
         return self.s.rows("SELECT attempt FROM order_step WHERE order_id = %s", order_id)[0]["attempt"]
 
 
-@scenario(agents=1, schedulers=1, supervisors=1)
+@scenario(agents=1, schedulers=1, supervisors=1, long="time-outs and reports pass in real time")
 def connections_outward_outlive_a_move_a_loss_a_balancer_and_a_half_close(s):
     """Would catch: calls or webhooks that stay at an old address while it answers; an attempt that is lost on a connection which
     a balancer has forgotten or the peer has closed; an order that stands still behind a silent one."""
@@ -128,7 +128,7 @@ def calls_and_webhooks_leave_by_their_proxies(s):
         receiver.end()
 
 
-@scenario(agents=1, schedulers=1, supervisors=1)
+@scenario(agents=1, schedulers=1, supervisors=1, long="time-outs and reports pass in real time")
 def connections_to_the_servers_outlive_a_loss_and_a_half_close(s):
     """Would catch: a gateway that waits for ever for a broker or a database which is gone in silence, or does not connect anew."""
     s.cluster.tool("broker", "apply", "--client", "shop", "--client", "other")
@@ -170,7 +170,7 @@ def ask_and_close_half(port, head):
         return answer.status
 
 
-@scenario(agents=1, schedulers=1, supervisors=1)
+@scenario(agents=1, schedulers=1, supervisors=1, long="time-outs and reports pass in real time")
 def connections_inward_outlive_a_balancer_and_a_half_close(s):
     """Would catch: a connection that a balancer keeps and the gateway or the console has closed; a client without an answer, since
     it has closed its half behind the request."""

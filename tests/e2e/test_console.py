@@ -173,7 +173,7 @@ def the_console_shows_all_and_a_get_changes_nothing(s):
     assert sorted(listed) == sorted(order.order_id for order in orders), listed
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="other scenarios of the console are quick")
 def the_overview_has_each_service_of_a_loaded_workflow(s):
     """Would catch: a page that reports "all is well" while every order of a workflow waits for a queue that does not exist."""
     s.load_workflow("trip", [{**step("flight", "payment"), "service": "travle"}])
@@ -290,7 +290,7 @@ def a_failed_order_is_resumed_in_the_console(s):
     assert story["order"]["state"] == "processed" and any(event["cause_kind"] == "resume" for event in story["events"]), story
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="other scenarios of the console are quick")
 def services_alerts_and_dead_letters_are_acted_on_in_the_console(s):
     """Would catch: a verb of the page that differs from its namesake of the tool; an act on another dead letter than the one shown.
     """
@@ -338,7 +338,7 @@ def services_alerts_and_dead_letters_are_acted_on_in_the_console(s):
     assert {"service pause", "service resume", "service limit", "alert ack", "dead drop"} <= set(verbs), verbs
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="other scenarios of the console are quick")
 def whom_a_proxy_names_acts_in_the_console_under_that_name(s):
     """Would catch: a change, or a page, for a client that sends a proxy's headers and is none; a change recorded under a name other
     than that of the proxy's user, or under none; options that are not read."""

@@ -24,7 +24,7 @@ def asking(console, **more):
             "stop_above": "10", "orders": ORDERS, **more}
 
 
-@scenario(**PAY)
+@scenario(**PAY, long="other scenarios of the console are quick")
 def two_clicks_in_the_console_start_one_bulk_action(s):
     """Would catch: a second bulk action by a second click, or by a lost answer; one that a reader starts, or of more orders than
     were confirmed; a console's bulk actions that no runner drives; a page without their progress."""
@@ -86,7 +86,7 @@ def two_clicks_in_the_console_start_one_bulk_action(s):
     assert (story["by_whom"], story["reason"]) == ("otto", f"{WHY} (bulk action {bulk_id})"), story
 
 
-@scenario(**PAY)
+@scenario(**PAY, long="other scenarios of the console are quick")
 def a_canary_that_fails_stops_the_bulk_action_of_a_console(s):
     """Would catch: failed orders that are sent again into a service that is still broken; a page that does not show why its bulk
     action stopped, or that can continue it. test_bulk.py tests that the next one takes its orders."""
@@ -105,7 +105,7 @@ def a_canary_that_fails_stops_the_bulk_action_of_a_console(s):
     console.post(f"bulk/{bulk_id}/resume", {"reason": WHY, "version": int(page["bulk"]["version"])}, status=409)
 
 
-@scenario(**PAY)
+@scenario(**PAY, long="graces, elections and patience pass in real time")
 def a_console_killed_in_the_middle_of_a_bulk_action_goes_on(s):
     """Would catch: orders that are lost with the console that had resumed them, or that the next one resumes again; two consoles
     that both drive; a pause that the console's runner ignores."""

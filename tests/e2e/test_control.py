@@ -88,7 +88,7 @@ def a_paused_service_is_called_by_no_replica_and_no_attempt_is_lost(s):
     assert noted[0]["subject"] == "payment" and noted[0]["detail"]["is_paused"] is True, noted
 
 
-@scenario(agents=3, services=("payment",), schedulers=2, supervisors=2)
+@scenario(agents=3, services=("payment",), schedulers=2, supervisors=2, long="graces, elections and patience pass in real time")
 def a_limit_is_of_all_replicas_together(s):
     """Would catch: a limit that each replica applies by itself, one that a restarted agent loses, and one that stays after its
     removal."""
@@ -141,7 +141,7 @@ def a_pause_outlives_its_leader_and_ends_by_the_next_ones_word(s):
     assert_nothing_counted(s)
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="others of its kind are quick")
 def a_service_that_is_gone_is_forgotten_until_an_agent_of_it_reports(s):
     """Would catch: a row "no agent" that stays for ever; a live service that is forgotten by mistake; one that stays unknown."""
     def is_listed():

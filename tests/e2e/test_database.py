@@ -35,7 +35,7 @@ class Database:
         return self.s.cluster.tool("db", "migrate", "--migrations", MIGRATIONS, env={"MAKEGOOD_PG_DSN": self.dsn})
 
 
-@scenario()
+@scenario(long="others of its kind are quick")
 def services_refuse_a_database_that_cannot_hold_every_text(s):
     """Would catch: orders whose texts can be stored, or not, and never be read again."""
     database = Database(s, "SQL_ASCII")

@@ -272,7 +272,7 @@ def a_service_that_cannot_start_ends_the_whole(s):
     service.close()
 
 
-@scenario(**NONE)
+@scenario(**NONE, long="RabbitMQ boots twice")
 def one_command_starts_servers_of_its_own_and_finds_their_data_again(s):
     """Would catch: servers that outlive the command, data that the next start does not find, a killed server that is not started
     again, a second Ctrl-C that is waited for, a second dev in its folder."""
@@ -299,7 +299,7 @@ def one_command_starts_servers_of_its_own_and_finds_their_data_again(s):
     service.close()
 
 
-@scenario(**NONE)
+@scenario(**NONE, long="RabbitMQ boots twice")
 def the_end_of_a_dev_with_servers_of_its_own_loses_no_order(s):
     """Would catch: servers that end before the parts that need them, an order under way that is lost or called twice, parts and
     servers that outlive a dev that was killed."""
@@ -334,7 +334,7 @@ def the_end_of_a_dev_with_servers_of_its_own_loses_no_order(s):
     service.close()
 
 
-@scenario(**NONE)
+@scenario(**NONE, long="RabbitMQ boots twice")
 def a_kept_demo_with_servers_of_its_own_takes_an_order_by_curl(s):
     """Would catch: printed lines that do not work, orders that are not there, servers or a folder left behind."""
     demo = Whole(s, "demo", [sys.executable, REPOSITORY / "deploy" / "local" / "demo.py", "--keep", "--orders", "10"],

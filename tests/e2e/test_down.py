@@ -60,7 +60,8 @@ def answered_at_ms(s):
     return sorted(found)
 
 
-@scenario(agents=3, services=("payment",), edit_service=wary, schedulers=2, supervisors=2)
+@scenario(agents=3, services=("payment",), edit_service=wary, schedulers=2, supervisors=2,
+          long="graces, elections and patience pass in real time")
 def a_service_that_is_down_for_most_agents_is_probed_by_one_for_all(s):
     """Would catch: an agent that tests a service known to be down at its own orders' expense; several probers at a time; attempts
     burnt by waiting or by probes; an agent that is not informed of the end."""
@@ -98,7 +99,8 @@ def a_service_that_is_down_for_most_agents_is_probed_by_one_for_all(s):
     assert counted == 0, counted
 
 
-@scenario(agents=3, services=("payment",), edit_service=wary, schedulers=2, supervisors=2)
+@scenario(agents=3, services=("payment",), edit_service=wary, schedulers=2, supervisors=2,
+          long="graces, elections and patience pass in real time")
 def an_outage_outlives_its_leader_and_its_prober(s):
     """Would catch: agents that stay down by a report of a dead agent, or without a prober; a new leader that has lost the state."""
     load(s)
@@ -144,7 +146,8 @@ def rows_of(s):
         "SELECT order_id, attempt, (SELECT count(*) FROM order_event e WHERE e.order_id = t.order_id) AS events FROM order_step t")}
 
 
-@scenario(agents=3, services=("payment",), edit_service=wary, schedulers=2, supervisors=2)
+@scenario(agents=3, services=("payment",), edit_service=wary, schedulers=2, supervisors=2,
+          long="graces, elections and patience pass in real time")
 def an_outage_is_no_story_of_those_who_only_wait_for_its_end(s):
     """Would catch: steps that go out at each probe of a service that is down, only to be parked again; hundreds of event rows for
     an hour of it; orders that stay when it is over."""

@@ -69,19 +69,19 @@ def walk(s, kind, victim):
     victim.wait_ready()
 
 
-@scenario()
+@scenario(long="a process is killed at each place between a cause and its ack")
 def a_scheduler_killed_anywhere_between_cause_and_ack(s):
     """Would catch: an ack too early, an effect that existed only in the dead process, a cause with effects that are made twice."""
     walk(s, "scheduler", s.cluster.schedulers[0])
 
 
-@scenario()
+@scenario(long="a process is killed at each place between a cause and its ack")
 def an_agent_killed_anywhere_between_request_and_ack(s):
     """Would catch: a call without an answer that counts as not made, a reply that is lost with its agent."""
     walk(s, "agent", s.cluster.agents_of("payment")[0])
 
 
-@scenario()
+@scenario(long="a process is killed at each place between a cause and its ack")
 def a_supervisor_killed_anywhere_between_election_and_asking(s):
     """Would catch: due work that a dead leader had put off, and that no later sweep asks about."""
     walk(s, "supervisor", s.cluster.supervisors[0])

@@ -93,7 +93,7 @@ def a_killed_supervisor_loses_nothing_and_nobody_waits(s):
     kill_and_check(s, leader(s))
 
 
-@scenario()
+@scenario(long="the simulator plays it with every seed")
 def everything_of_ours_killed_at_once_comes_back(s):
     """Would catch: state in memory that the tables do not have."""
     load_long(s)
@@ -107,7 +107,7 @@ def everything_of_ours_killed_at_once_comes_back(s):
     check_told(s, orders)
 
 
-@scenario(own_servers=True, **PAIRS)
+@scenario(own_servers=True, **PAIRS, long="a broker dies, or all runs once more over TLS")
 def a_killed_broker_comes_back_and_nothing_is_lost(s):
     """Would catch: a message that was taken for delivered, or a service that does not connect again."""
     s.servers.rabbit.settle()  # or the kill may hit queues that RabbitMQ itself has not yet written down
@@ -124,7 +124,7 @@ def a_killed_broker_comes_back_and_nothing_is_lost(s):
         process.wait_ready()
 
 
-@scenario(own_servers=True, **PAIRS)
+@scenario(own_servers=True, **PAIRS, long="graces, elections and patience pass in real time")
 def a_killed_database_comes_back_and_nothing_is_lost(s):
     """Would catch: a commit taken for done, or one that is done twice because its answer was lost."""
     load_long(s)
@@ -144,7 +144,7 @@ def leader(s):
                                 and supervisor.metric("makegood_supervisor_leading") == 1), None), "a supervisor leads")
 
 
-@scenario(supervisors=2)
+@scenario(supervisors=2, long="the simulator plays it with every seed")
 def another_supervisor_leads_within_two_seconds_of_a_kill(s):
     """Would catch: a lock that outlives its holder."""
     old = leader(s)
@@ -156,7 +156,7 @@ def another_supervisor_leads_within_two_seconds_of_a_kill(s):
     assert time.monotonic() - began < 2.0, f"it took {time.monotonic() - began:.2f} s"
 
 
-@scenario(**PAIRS)
+@scenario(**PAIRS, long="graces, elections and patience pass in real time")
 def a_paused_leader_is_replaced_and_changes_nothing_on_waking(s):
     """Would catch: two leaders after a pause, without a fence by their epochs."""
     old = leader(s)
@@ -197,13 +197,13 @@ def pause_and_check(s, victim):
     check_told(s, orders)
 
 
-@scenario(**PAIRS)
+@scenario(**PAIRS, long="graces, elections and patience pass in real time")
 def a_paused_scheduler_is_taken_over_and_changes_nothing_on_waking(s):
     """Would catch: writes that are not guarded by the version."""
     pause_and_check(s, s.cluster.schedulers[0])
 
 
-@scenario(**PAIRS)
+@scenario(**PAIRS, long="graces, elections and patience pass in real time")
 def a_paused_agent_is_taken_over_and_changes_nothing_on_waking(s):
     """Would catch: an effect or a reply that counts twice."""
     pause_and_check(s, s.cluster.agents_of("payment")[0])
@@ -222,7 +222,7 @@ def a_request_past_its_complete_by_is_dropped_in_silence(s):
     assert s.effect(order, "charge", "payment")["effects"] == 0
 
 
-@scenario(schedulers=4, options={"scheduler": ("--prefetch", 4)})
+@scenario(schedulers=4, options={"scheduler": ("--prefetch", 4)}, long="the simulator plays it with every seed")
 def many_schedulers_take_each_order_once(s):
     """Would catch: a claim that is not exclusive."""
     load_long(s)
@@ -317,14 +317,14 @@ def assert_refused(s, words):
     assert refused.popen.returncode == 1 and words in refused.tail(50), refused.tail(50)
 
 
-@scenario()
+@scenario(long="others of its kind are quick")
 def services_refuse_a_database_that_forgets_commits(s):
     """Would catch: orders stored on a server without durable commits."""
     s.servers.postgres.psql(f'ALTER DATABASE "{s.dsn.rpartition("/")[2]}" SET synchronous_commit = off')
     assert_refused(s, "synchronous_commit")
 
 
-@scenario()
+@scenario(long="others of its kind are quick")
 def services_refuse_a_schema_that_does_not_serve_them(s):
     """Would catch: an old program that writes into tables of a newer schema."""
     s.rows("UPDATE makegood_migration SET version = version + 1000, serves_from = 1000"
@@ -335,7 +335,7 @@ def services_refuse_a_schema_that_does_not_serve_them(s):
 ALERTS_LOCKED_S = 20  # ten times lock_timeout; a delivery that came again with each would be near its limit
 
 
-@scenario(schedulers=2, supervisors=2)
+@scenario(schedulers=2, supervisors=2, long="graces, elections and patience pass in real time")
 def a_locked_table_costs_time_and_nothing_else(s):
     """Another session locks the alerts' table before its first write. Would catch: a session given up for a statement that waited
     in vain; consumers begun anew with each; dead letters; a flooded log."""

@@ -401,7 +401,7 @@ def a_gateway_killed_at_any_moment_leaves_one_order_for_each_post(s):
     assert not s.client.get("orders.rejected")
 
 
-@scenario(own_servers=True, access=OwnAccess)
+@scenario(own_servers=True, access=OwnAccess, long="servers start anew with the least rights", portable=True)
 def a_gateway_has_the_rights_that_it_needs_and_no_others(s):
     """Would catch: a right that the gateway lacks, or one by which it could read a payload or give an operator's command."""
     from test_privileges import channel_of, depth, execute, publish, refusals  # pylint: disable=import-outside-toplevel

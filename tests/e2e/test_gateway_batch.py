@@ -37,7 +37,7 @@ def raw(door, *parts):
         return line.makefile("rb").read()
 
 
-@scenario(agents=1, schedulers=1, supervisors=1)
+@scenario(agents=1, schedulers=1, supervisors=1, long="others of its kind are quick")
 def a_batch_means_the_same_as_its_lines_one_by_one(s):
     """Would catch: an answer that is missing, or another line's; a bad line that costs a good one; a batch that makes another order
     than a single post of the same bytes; a line or a batch without a limit."""
@@ -105,7 +105,7 @@ def a_batch_means_the_same_as_its_lines_one_by_one(s):
     assert not s.client.get("orders.rejected")
 
 
-@scenario(agents=1, schedulers=1, supervisors=1)
+@scenario(agents=1, schedulers=1, supervisors=1, long="others of its kind are quick")
 def a_batch_waits_for_its_client_s_rate_and_is_bounded(s):
     """Would catch: a batch that passes by the rate, or is refused by it; more batches of a client than are allowed; a batch that
     hangs when its client goes away in the middle, or that posts half a line."""

@@ -127,7 +127,7 @@ def statuses_over_http_come_in_order_and_again_behind_the_last_one(s):
     s.wait(lambda: door.process.metric("makegood_gateway_event_streams") == 0, "all streams have ended")
 
 
-@scenario(agents=1, schedulers=1, supervisors=1)
+@scenario(agents=1, schedulers=1, supervisors=1, long="graces, elections and patience pass in real time")
 def streams_are_bounded_and_stay_alive_in_a_pause(s):
     """Would catch: a client that takes the streams of all; a silence that a proxy ends; a client that hung up and is never missed."""
     load(s)
@@ -186,7 +186,7 @@ def a_gateway_killed_under_its_streams_loses_no_status(s):
         assert same(seen[order_id], told(s, order_id)), (order_id, seen[order_id])
 
 
-@scenario(agents=1, schedulers=1, supervisors=1)
+@scenario(agents=1, schedulers=1, supervisors=1, long="graces, elections and patience pass in real time")
 def an_archived_order_is_read_with_its_events_by_its_client_alone(s):
     """Would catch: an order that its client loses with the tables' row, or reads in other words; one that another client reads."""
     load(s)

@@ -256,7 +256,7 @@ def to_json(payload):
     return json.dumps({**payload, "total": "@"}).replace('"@"', f"{total:.2f}")
 
 
-@scenario()
+@scenario(long="graces, elections and patience pass in real time")
 def branches_end_as_an_oracle_says_however_often_processes_die(s):
     """Would catch: a verdict that is lost or taken again with another result, a request of a step that was skipped, an undo of one,
     digits that a value loses. 200 orders of random branches; processes die between verdict and request."""

@@ -110,7 +110,7 @@ def an_order_waits_until_certificates_are_right_and_is_executed_once(s):
         assert (entry["state"], entry["effects"], entry["do_requests"]) == ("done", 1, 1), (what, entry)
 
 
-@scenario(**ALONE)
+@scenario(**ALONE, long="each change waits until a service has noticed it")
 def what_is_said_of_bad_files_at_sighup_is_true(s):
     """Would catch: a log that claims that the old certificates stay in use, while calls fail; an order that is lost by it."""
     till = Till(s)
@@ -130,7 +130,7 @@ def what_is_said_of_bad_files_at_sighup_is_true(s):
     assert s.effect(order, "charge", "payment")["effects"] == 1
 
 
-@scenario(**ALONE)
+@scenario(**ALONE, long="each change waits until a service has noticed it")
 def a_service_of_another_name_is_not_called(s):
     """Would catch: a certificate that is valid, but of another host."""
     till = Till(s)
@@ -150,7 +150,7 @@ def check(s, path, *words):
                           env=processes.plain_environment(), capture_output=True, text=True, timeout=60, check=False)
 
 
-@scenario(**ALONE)
+@scenario(**ALONE, long="each change waits until a service has noticed it")
 def a_service_that_wants_a_certificate_says_so_and_nothing_is_executed(s):
     """Would catch: a certificate that was left out of the service file, and an order in doubt because of it."""
     till = Till(s)
@@ -164,7 +164,7 @@ def a_service_that_wants_a_certificate_says_so_and_nothing_is_executed(s):
     assert s.effect(order, "charge", "payment")["do_requests"] == 0
 
 
-@scenario(**ALONE)
+@scenario(**ALONE, long="each change waits until a service has noticed it")
 def what_an_agent_cannot_use_is_refused_at_start(s):
     """Would catch: a mistake in a service file that shows only when the first order comes, or plaintext by oversight."""
     till = Till(s)
@@ -222,7 +222,7 @@ class Probed:
         return [line for line in self.s.wait(lines, "it has read again") if line["level"] == "error"]
 
 
-@scenario(**ALONE)
+@scenario(**ALONE, long="each change waits until a service has noticed it")
 def a_new_certificate_is_served_after_sighup_and_a_bad_one_never(s):
     """Would catch: a certificate that expires because the service may not be restarted; one typing error that ends the probes."""
     probed = Probed(s)
@@ -244,7 +244,7 @@ def a_new_certificate_is_served_after_sighup_and_a_bad_one_never(s):
     assert done.stdout == "ready\n", done.stdout
 
 
-@scenario(**ALONE)
+@scenario(**ALONE, long="others of its kind are quick")
 def a_probe_prints_the_answer(s):
     """Would catch: a health check that is red without a reason."""
     agent = s.cluster.make_agent("payment", 1)

@@ -252,7 +252,7 @@ def a_fault_of_all_judges_none_in_a_store_with_few_orders(s):
     no_step_done_judges_none(s, 1, 8)
 
 
-@scenario()
+@scenario(long="time-outs and reports pass in real time")
 def an_order_with_slow_statements_holds_up_no_other_for_long(s):
     """Would catch: all orders behind one whose every statement takes its whole time, and a scheduler that is called frozen for it."""
     order, = in_the_middle(s)

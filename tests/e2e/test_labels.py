@@ -13,7 +13,7 @@ def ids(s, *words, check=True):
     return sorted(row["order_id"] for row in json.loads(done.stdout or "[]"))
 
 
-@scenario(**ONE)
+@scenario(**ONE, long="others of its kind are quick")
 def orders_are_found_by_their_labels_as_soon_as_they_are_accepted(s):
     s.load_workflow("shop", [step("charge", "payment")], on_failure="error", labels=LABELS)
     s.load_workflow("plain", [step("charge", "payment")])

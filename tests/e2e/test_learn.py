@@ -113,7 +113,7 @@ def carry(s, count, timeout_s):
     return till, learned(s)
 
 
-@scenario(**OWN)
+@scenario(**OWN, long="graces, elections and patience pass in real time")
 def a_charge_whose_id_was_lost_is_refunded_and_none_is_left(s):
     """Would catch: a charge that no undo reaches, since the answer with its id was lost; a refund of another charge, or twice; a
     lost decline that ends in error; a do that is repeated with other bytes."""
@@ -122,7 +122,7 @@ def a_charge_whose_id_was_lost_is_refunded_and_none_is_left(s):
     assert made_by_learning, "no order learned the id of a charge"
 
 
-@scenario(**OWN)
+@scenario(**OWN, long="graces, elections and patience pass in real time")
 def a_thousand_charges_whose_ids_get_lost_net_zero(s):
     """The same with 1,000 orders."""
     carry(s, 1000, 900.0)

@@ -59,13 +59,13 @@ def an_order_with_a_locked_row_is_named_with_the_session_that_locks_it(s):
     locked_row(s, "order_process")
 
 
-@scenario()
+@scenario(long="time-outs and reports pass in real time")
 def an_order_with_a_locked_step_is_named_with_the_session_that_locks_it(s):
     """Would catch: the same by the row of a step, which no sweep locks."""
     locked_row(s, "order_step")
 
 
-@scenario()
+@scenario(long="time-outs and reports pass in real time")
 def a_locked_order_whose_deadline_has_passed_is_named_though_no_sweep_takes_it(s):
     """Would catch: an overdue order that each sweep skips for its lock, so that no scheduler ever gets a cause of it."""
     order, = in_the_middle(s)
@@ -96,7 +96,7 @@ def prepared(s, gid, sql, *parameters):
         session.close()
 
 
-@scenario()
+@scenario(long="time-outs and reports pass in real time")
 def an_order_that_a_prepared_transaction_locks_is_named_with_its_remedy(s):
     """Would catch: a lock without a session, for which there is nothing to terminate."""
     order, = in_the_middle(s)
@@ -107,7 +107,7 @@ def an_order_that_a_prepared_transaction_locks_is_named_with_its_remedy(s):
     ended(s, order)
 
 
-@scenario()
+@scenario(long="time-outs and reports pass in real time")
 def an_order_whose_rows_a_trigger_refuses_for_a_while_is_named_with_the_reason(s):
     """Would catch: an order that waits aside for another reason than a lock, and is not named until it is set aside."""
     order, = in_the_middle(s)

@@ -103,7 +103,7 @@ def logged(process, words):
         return sum(words in line for line in log)
 
 
-@scenario(own_servers=True, agents=2, supervisors=2)
+@scenario(own_servers=True, agents=2, supervisors=2, long="a second node of RabbitMQ starts and dies")
 def a_clients_queue_without_a_majority_holds_up_no_other_client(s):
     """Would catch: a scheduler in which all clients wait behind one client's status, again at each trial; a status that is lost."""
     s.load_workflow("brief", [brief("reserve", "inventory"), brief("charge", "payment", ["reserve"]),
@@ -126,7 +126,7 @@ def a_clients_queue_without_a_majority_holds_up_no_other_client(s):
     s.wait(lambda: not s.rows("SELECT 1 FROM order_event WHERE owed LIMIT 1"), "nothing is owed any more")
 
 
-@scenario(own_servers=True, agents=2, supervisors=2)
+@scenario(own_servers=True, agents=2, supervisors=2, long="a second node of RabbitMQ starts and dies")
 def a_services_queue_without_a_majority_holds_up_no_other_service(s):
     """Would catch: a scheduler in which all services wait behind one service's request, again at each trial."""
     s.load_workflow("brief", [brief("reserve", "inventory"), brief("charge", "payment", ["reserve"])])

@@ -65,7 +65,7 @@ def what_prometheus_scrapes_keeps_to_its_conventions_and_is_true(s):
     assert leader.series("makegood_invariant_violations") == 0
 
 
-@scenario(**PAIRS)
+@scenario(**PAIRS, long="graces, elections and patience pass in real time")
 def what_lies_in_the_database_and_in_queues_is_reported_by_the_leader(s):
     """Would catch: an order, an alert or a message that waits without a figure that shows it."""
     s.expects_open_orders = True

@@ -120,26 +120,26 @@ def an_agent_whose_reply_exchange_is_gone_calls_no_more(s):
     run_mute(s, exchange_deleted, EXCHANGE)
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="time-outs and reports pass in real time")
 def an_agent_whose_replies_reach_no_queue_calls_no_more(s):
     """Would catch: the same by a lost binding, where the broker returns each reply and the agent is ready."""
     run_mute(s, binding_lost, "not bound to exchange makegood.replies.payment")
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="time-outs and reports pass in real time")
 def an_agent_whose_replies_find_a_full_queue_calls_no_more(s):
     """Would catch: the same by a queue that refuses, while the schedulers take nothing."""
     run_mute(s, queue_full, "scheduler.replies refuses", is_alerted=False)
 
 
-@scenario(services=("payment",), agents=0)
+@scenario(services=("payment",), agents=0, long="time-outs and reports pass in real time")
 def an_agent_that_may_not_write_replies_calls_no_more(s):
     """Would catch: the same by a right that is taken away."""
     limited(s, s.url)
     run_mute(s, right_revoked, "the right to write")
 
 
-@scenario(services=("payment",), own_servers=True)
+@scenario(services=("payment",), own_servers=True, long="RabbitMQ boots twice")
 def an_agent_under_an_alarm_of_the_broker_calls_no_more_on_servers_of_its_own_(s):
     """Would catch: the same by the memory alarm: consumers get requests, and publishers are blocked."""
     run_mute(s, alarm, "blocked publishers", is_alerted=False)

@@ -14,7 +14,7 @@ ORDER_MAX_S = 5.0  # beside the flood, from its post to its last status
 NEWER = json.dumps({"v": 99, "order_id": "x"}).encode()
 
 
-@scenario(schedulers=2)
+@scenario(schedulers=2, long="the simulator plays it with every seed")
 def a_flood_of_a_newer_version_holds_no_order_up(s):
     """Would catch: a prefetch full of replies that no scheduler can read, behind which every other reply waits."""
     s.client.wait_status(s.client.submit(payload={"n": -1}), "processed")
@@ -39,7 +39,7 @@ def left_count(scheduler):
     return int(re.search(r"(\d+) left to other", scheduler.get("/readyz")[1]).group(1))
 
 
-@scenario()
+@scenario(long="the simulator plays it with every seed")
 def what_was_set_aside_as_newer_comes_back_by_a_requeue(s):
     """Would catch: a message that is lost in a roll-out in the wrong order, because it cannot be brought back."""
     s.client.publish(NEWER, "scheduler.replies", exchange="makegood.replies", type="reply", headers={"x-acquired-count": 15})

@@ -17,7 +17,7 @@ def parcels_of(s, folder):
     return parcels.Parcels(s, ("node", folder / "parcels_agent.js"))
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="npm installs packages")
 def an_agent_and_a_client_by_the_node_library_work_as_any_other(s):
     """Would catch: a library whose replies, undos, refusals, statuses or second posts the engine does not take, or that loses digits."""
     folder = node_library.install()
@@ -25,19 +25,19 @@ def an_agent_and_a_client_by_the_node_library_work_as_any_other(s):
         parcels.work_as_any_other(parcels_of(s, folder), client)
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="npm installs packages")
 def an_agent_by_the_node_library_follows_pause_and_limit(s):
     """Would catch: calls of a paused service; attempts that a pause uses up; a limit that the agent passes over."""
     parcels.follow_pause_and_limit(parcels_of(s, node_library.install()))
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="npm installs packages")
 def an_agent_by_the_node_library_ends_without_loss(s):
     """Would catch: a call under way that SIGTERM cuts off or leaves unanswered; a request that dies with its agent."""
     parcels.end_without_loss(parcels_of(s, node_library.install()))
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="npm installs packages")
 def a_consumer_of_the_node_library_that_the_broker_cancels_comes_back(s):
     """Would catch: an agent, and a client with a queue of its own, that consume nothing after their queue was made anew."""
     folder = node_library.install()
@@ -47,7 +47,7 @@ def a_consumer_of_the_node_library_that_the_broker_cancels_comes_back(s):
         assert "has cancelled the consumer" in client.log.read_text(encoding="utf-8")
 
 
-@scenario(services=("payment",), schedulers=0, supervisors=0, agents=0)
+@scenario(services=("payment",), schedulers=0, supervisors=0, agents=0, long="npm installs packages")
 def an_agent_by_the_node_library_keeps_the_protocol(s):
     """Would catch: a rule of the protocol that the library breaks."""
     s.cluster.tool("broker", "apply", "--service", "parcels")
@@ -60,7 +60,7 @@ def an_agent_by_the_node_library_keeps_the_protocol(s):
     assert set(found) == set(RULES) and of(found, "kept") == set(RULES) and code == 0, found
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="npm installs packages")
 def the_examples_of_the_node_library_run(s):
     """Would catch: examples that do not work together, a package that lacks a file, types that do not fit the examples."""
     folder = node_library.install()
@@ -82,7 +82,7 @@ def the_examples_of_the_node_library_run(s):
     assert agent.terminate() == 0
 
 
-@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+@scenario(services=(), schedulers=0, supervisors=0, agents=0, long="npm installs packages")
 def the_types_of_the_node_library_are_those_of_the_schemas(_s):
     """Would catch: a member or a word of a message that the library's types lack, or have otherwise."""
     folder = node_library.install()
@@ -91,7 +91,7 @@ def the_types_of_the_node_library_are_those_of_the_schemas(_s):
     node_library.compile_strictly(folder, "--noEmit", "types.ts")
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="npm installs packages")
 def a_client_generated_from_the_contract_works(s):
     """Would catch: a contract from which a generator makes types that do not compile, or that do not fit the gateway's answers."""
     folder = node_library.install()

@@ -67,7 +67,7 @@ class Flood(StandIn):
         return 422, "application/json", b'{"code":"sold_out","message":"' + b"x" * 10_000_000 + b'"}', {}
 
 
-@scenario(agents=0, services=("bank",))
+@scenario(agents=0, services=("bank",), long="others of its kind are quick")
 def a_refusal_of_ten_megabytes_is_cut_and_its_cause_is_clear(s):
     """Would catch: an agent that reads such a body whole, and an operator without the reason."""
     bank = Flood()

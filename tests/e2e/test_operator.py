@@ -144,7 +144,7 @@ def the_tool_tells_an_orders_story_and_why_it_does_not_move(s):
     s.cluster.tool("doctor")
 
 
-@scenario()
+@scenario(long="others of its kind are quick")
 def the_newest_of_a_story_too_long_to_be_shown_is_shown(s):
     """Would catch: an order that is polled for days, of which only the first hours are shown."""
     order = s.client.submit(payload={"n": 1})
@@ -178,7 +178,7 @@ def an_order_whose_request_lies_in_a_queue_without_agents_is_explained(s):
     s.wait_state(order, "processed")
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="graces, elections and patience pass in real time")
 def an_alert_that_no_order_needs_any_more_is_closed(s):
     """Would catch: an operator's screen that shows "not well" for ever, because of an order that was cancelled long ago."""
     s.load_workflow("trip", [{**step("flight", "payment"), "service": "travle"}])
@@ -202,7 +202,7 @@ def an_alert_that_no_order_needs_any_more_is_closed(s):
     s.wait(lambda: s.rows("SELECT 1 FROM order_process WHERE process_state = 'cancelled' AND order_id = 'again'"), "it has ended")
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="others of its kind are quick")
 def a_step_shows_the_answer_to_its_do_and_not_to_its_verify(s):
     """Would catch: a step whose shown failure is the verify's "absent", which sends an operator to look for a wrong path."""
     s.load_workflow("told", [step("charge", "payment", verify=True, on_unknown="verify", retry={"attempts": 2, "backoff": "50ms"})],
@@ -216,7 +216,7 @@ def a_step_shows_the_answer_to_its_do_and_not_to_its_verify(s):
     assert [group["error"] for group in groups] == ["http_503/unavailable"], groups
 
 
-@scenario()
+@scenario(long="graces, elections and patience pass in real time")
 def a_dead_letter_raises_an_alert_and_can_be_requeued_or_dropped(s):
     """Would catch: messages that vanish, or that raise no alert."""
     s.client.publish(b"not a reply", "scheduler.replies", "makegood.replies", type="reply")
@@ -230,7 +230,7 @@ def a_dead_letter_raises_an_alert_and_can_be_requeued_or_dropped(s):
     s.wait(lambda: all(row["closed_at"] for row in s.alerts("dead_letter")), "the alert is closed")
 
 
-@scenario()
+@scenario(long="others of its kind are quick")
 def all_that_is_requeued_is_requeued_once(s):
     """Would catch: a walk that meets again the letters that it has requeued, and sends the client thousands of rejections."""
     for number in range(8):
@@ -242,7 +242,7 @@ def all_that_is_requeued_is_requeued_once(s):
     s.wait(lambda: len(s.client.messages) == 16, "each was told twice")
 
 
-@scenario()
+@scenario(long="others of its kind are quick")
 def a_requeued_order_without_an_id_is_the_order_that_it_was(s):
     """Would catch: a refused order that can never be accepted, because the source of its id is gone; or one that becomes two."""
     names = {"app": {"app_id": "shop"}, "user": {"user_id": urllib.parse.urlsplit(s.url).username}}

@@ -55,7 +55,7 @@ def an_output_has_the_same_bytes_however_often_its_order_is_posted(s):
     assert '"total":14.00' in s.cluster.tool("order", "submit", path, "--wait", "-o", "json").stdout
 
 
-@scenario()
+@scenario(long="others of its kind are quick")
 def an_output_outlives_the_scheduler_that_made_it(s):
     """Would catch: a status without output, or with another one, because a kill -9 came between the commit and the status."""
     load(s)

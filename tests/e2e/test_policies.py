@@ -52,7 +52,7 @@ def assert_refused(s, api, text):
     assert gateway.returncode == 1 and text in gateway.stderr, gateway.stderr
 
 
-@scenario(own_servers=True)
+@scenario(own_servers=True, long="RabbitMQ boots twice")
 def policies_of_others_are_outranked_on_servers_of_its_own_(s):
     """Would catch: queues that expire, messages that age out, the oldest dropped by a full queue, and orders that are set aside
     after two crashes, all by a policy of another team."""
@@ -84,7 +84,7 @@ def policies_of_others_are_outranked_on_servers_of_its_own_(s):
     assert "the policies of the broker are not known" in deaf.tail(100), deaf.tail(100)
 
 
-@scenario(own_servers=True)
+@scenario(own_servers=True, long="RabbitMQ boots twice")
 def operator_policies_are_refused_by_name_on_servers_of_its_own_(s):
     """Would catch: a loss that no policy of ours outranks, and that starts without a word."""
     api = s.servers.rabbit.open_api()
@@ -169,7 +169,7 @@ def a_letter_that_died_of_a_policy_names_the_check(s):
     s.wait_state(order, "processed")
 
 
-@scenario(own_servers=True)
+@scenario(own_servers=True, long="RabbitMQ boots twice")
 def a_lost_binding_is_named_and_made_anew_on_servers_of_its_own_(s):
     """Would catch: a binding of the topology that is lost, while broker check and doctor are content."""
     api = s.servers.rabbit.open_api()

@@ -42,7 +42,8 @@ def refusals(s):
     return [line for line in found if not expected.search(line)]
 
 
-@scenario(own_servers=True, access=OwnAccess, schedulers=2, supervisors=2)
+@scenario(own_servers=True, access=OwnAccess, schedulers=2, supervisors=2,
+          long="servers start anew with the least rights", portable=True)
 def with_the_least_rights_all_that_is_promised_works(s):
     """Would catch: a right that one of the programs needs, and that its user or role does not have."""
     shop = client_of(s, "shop")
@@ -345,7 +346,7 @@ def assert_kept_out(attempt, *words):
         raise AssertionError(f"{words[1:]} was let in")
 
 
-@scenario(own_servers=True, access=OwnAccess)
+@scenario(own_servers=True, access=OwnAccess, long="servers start anew with the least rights")
 def what_nobody_needs_nobody_may(s):
     """Would catch: a taken-over process that reaches more than its own work."""
     for name in ("shop", "other"):
@@ -368,7 +369,7 @@ def what_nobody_needs_nobody_may(s):
     assert not [what for what in permitted(s) if what.startswith("supervisor:")], permitted(s)
 
 
-@scenario(own_servers=True, access=OwnAccess)
+@scenario(own_servers=True, access=OwnAccess, long="servers start anew with the least rights")
 def a_missing_right_is_said_in_one_line_with_user_right_and_object(s):
     """Would catch: a service that waits silently, or an error that does not name the missing right."""
     agent = s.cluster.agents_of("payment")[0]

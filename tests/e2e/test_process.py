@@ -67,7 +67,7 @@ def proc_field(pid, name, begin):
         return next(line[len(begin):].split() for line in file if line.startswith(begin))
 
 
-@scenario(**ONE)
+@scenario(**ONE, long="processes as systemd, a terminal and a crowd see them")
 def systemd_hears_how_a_service_begins_reloads_and_ends(s):
     """Would catch: a unit that counts as started too early or never, or that systemd kills in the middle of its drain."""
     for kind in ("scheduler", "agent", "supervisor"):
@@ -105,7 +105,7 @@ def servers_begin(s):
     shutil.copy(s.cluster.service_file("payment"), s.scratch / "services" / "payment.json")
 
 
-@scenario(**ONE)
+@scenario(**ONE, long="processes as systemd, a terminal and a crowd see them")
 def systemd_hears_of_a_server_of_the_tool_as_of_a_service(s):
     """Would catch: a server whose unit never counts as started, or is killed while it reads its files again."""
     servers_begin(s)
@@ -128,7 +128,7 @@ def own_lines(process):
         return [line for line in (json.loads(text) for text in log if text.startswith("{")) if line["service"] == process.name]
 
 
-@scenario(**ONE)
+@scenario(**ONE, long="processes as systemd, a terminal and a crowd see them")
 def servers_of_the_tool_log_and_count_as_services_do(s):
     """Would catch: a server without its level of the log, its instance, or the figures of every process."""
     servers_begin(s)
@@ -157,7 +157,7 @@ def a_service_that_waits_for_its_servers_is_started_and_says_for_what(s):
         assert process.is_running() and not process.is_ready()
 
 
-@scenario(**ONE)
+@scenario(**ONE, long="others of its kind are quick")
 def a_service_that_is_refused_says_at_once_which_option_is_wrong(s):
     """Would catch: a wrong password hidden behind the "connection refused" of servers that started later; a log without the
     option's name."""
@@ -183,7 +183,7 @@ def a_service_that_is_refused_says_at_once_which_option_is_wrong(s):
         says(late, "28P01", "MAKEGOOD_PG_DSN")
 
 
-@scenario(**ONE)
+@scenario(**ONE, long="processes as systemd, a terminal and a crowd see them")
 def a_process_that_stands_still_no_longer_feeds_the_watchdog(s):
     """Would catch: a watchdog that is fed from outside the loop, or not at all."""
     stuck, silent = start(s, "scheduler", "scheduler-stuck", WATCHDOG_USEC=str(WATCHDOG_US))
@@ -202,7 +202,8 @@ def a_process_that_stands_still_no_longer_feeds_the_watchdog(s):
 
 
 @scenario(services=("payment",), options={
-    kind: ("--log-level", "debug") for kind in ("scheduler", "agent", "supervisor")})
+    kind: ("--log-level", "debug") for kind in ("scheduler", "agent", "supervisor")},
+          long="processes as systemd, a terminal and a crowd see them")
 def services_give_up_what_they_never_need(s):
     """Would catch: a core file with orders and passwords, or a service that forgot to be hardened."""
     for process in s.cluster.all:
@@ -224,7 +225,7 @@ def crowd(port, count):
     return held
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="processes as systemd, a terminal and a crowd see them")
 def a_crowd_at_the_http_port_makes_no_process_deaf(s):
     """Would catch: a port that 32 connections which end together silence until a restart, or that idle ones fill."""
     for process in (*s.cluster.all, Console(s).process):

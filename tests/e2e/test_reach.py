@@ -267,7 +267,7 @@ def assert_nothing_failed(s):
     assert failures(s) == {"orders": 0, "steps": 0}, failures(s)
 
 
-@scenario(**OWN)
+@scenario(**OWN, long="graces, elections and patience pass in real time")
 def five_services_are_called_without_an_adapter(s):
     """Would catch: a form, header, key, token or signature that its service does not take; a secret that comes out; a renewed one
     that needs a restart."""
@@ -391,13 +391,13 @@ def a_token_endpoint_that_fails_costs_no_attempt(s):
     without_tokens(s, MOODS, "3 s")
 
 
-@scenario(**OWN)
+@scenario(**OWN, long="graces, elections and patience pass in real time")
 def a_token_endpoint_that_is_down_for_a_minute_costs_no_attempt(s):
     """Would catch: the same after more time than any attempt and any request has."""
     without_tokens(s, MOODS * 3, "60 s")
 
 
-@scenario(**OWN)
+@scenario(**OWN, long="graces, elections and patience pass in real time")
 def a_token_that_ends_in_a_load_refuses_no_order(s):
     """Would catch: a 401 that ends in an order: of a token revoked before its time, and of one that ends as announced."""
     street = Street(s)
@@ -449,7 +449,7 @@ def a_token_that_counts_only_after_a_moment_refuses_no_order(s):
     assert_nothing_failed(s)
 
 
-@scenario(**OWN)
+@scenario(**OWN, long="time-outs and reports pass in real time")
 def agents_that_end_each_others_tokens_take_turns(s):
     """Would catch: orders that end, and a storm of tokens, where a client has one token at a time and the service looks late."""
     street = Street(s)

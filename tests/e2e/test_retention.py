@@ -48,7 +48,7 @@ def export(s, order):
     return re.sub(r'"exported_at" : "[^"]*"', '"exported_at" : ""', done.stdout, count=1), done.stderr
 
 
-@scenario(**PAIRS)
+@scenario(**PAIRS, long="graces, elections and patience pass in real time")
 def orders_leave_under_load_and_nothing_of_them_is_lost(s):
     """Would catch: an order that leaves while it is still needed; a status, an undo or an event that leaves with it; a message that
     arrives too late for it."""
@@ -91,7 +91,7 @@ def orders_leave_under_load_and_nothing_of_them_is_lost(s):
     assert retired == len(lines), retired
 
 
-@scenario(supervisors=2)
+@scenario(supervisors=2, long="graces, elections and patience pass in real time")
 def an_archived_order_is_read_as_it_was_and_not_changed(s):
     """Would catch: an order that can no longer be found, that reads otherwise than before, or that a command brings back."""
     order, other = s.client.submit(payload={"total": 14.00}), s.client.submit(payload={"behaviour": {"carrier": "decline"}})
@@ -134,7 +134,7 @@ def an_archived_order_is_read_as_it_was_and_not_changed(s):
     assert s.effect(order, "charge", "payment")["effects"] == 1
 
 
-@scenario()
+@scenario(long="graces, elections and patience pass in real time")
 def a_day_of_the_archive_is_given_away_before_it_is_dropped(s):
     """Would catch: a day that is dropped although its export failed; an export with gaps; a policy that lets orders leave while
     their clients still use them."""
@@ -163,7 +163,7 @@ def a_day_of_the_archive_is_given_away_before_it_is_dropped(s):
     assert tool(s, "db", "retain", "--export", "exit 3").stdout == ""
 
 
-@scenario(supervisors=2)
+@scenario(supervisors=2, long="graces, elections and patience pass in real time")
 def who_forgets_the_archive_gets_an_alert(s):
     """Would catch: tables that grow for months because a timer was never enabled."""
     order = s.client.submit()

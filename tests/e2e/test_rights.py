@@ -35,7 +35,7 @@ def grant(s, name, configure, write, read):
     s.servers.rabbit.set_permissions(name, configure, write, read, vhost)
 
 
-@scenario(agents=0)
+@scenario(agents=0, long="each change waits until a service has noticed it")
 def a_right_missing_at_the_broker_is_named_once_and_found_when_granted(s):
     """Would catch: a refusal that is logged at each retry, a service that is ready nevertheless, a restart that is needed."""
     s.load_workflow("one", [step("reserve", "inventory")])
@@ -62,7 +62,7 @@ def a_right_missing_at_the_broker_is_named_once_and_found_when_granted(s):
     agent.wait_ready()
 
 
-@scenario(schedulers=0, services=("inventory", "payment", "carrier"))
+@scenario(schedulers=0, services=("inventory", "payment", "carrier"), long="each change waits until a service has noticed it")
 def a_right_missing_in_the_database_is_named_once_and_found_when_granted(s):
     """Would catch: the same in the database; a scheduler that is ready and cannot store anything."""
     role = "role_" + secrets.token_hex(4)

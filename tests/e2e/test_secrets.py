@@ -223,7 +223,7 @@ def misconfigured(vault):
     return texts
 
 
-@scenario(**OWN)
+@scenario(**OWN, long="each change waits until a service has noticed it")
 def no_secret_comes_out_anywhere(s):
     """Would catch: a password or token in a command line, environment, log, table, message, metric or the tool's output."""
     vault = Vault(s)
@@ -291,7 +291,7 @@ def no_secret_comes_out_anywhere(s):
     assert not leaks, "\n".join(f"{place}: {values}" for place, values in leaks.items())
 
 
-@scenario(**OWN)
+@scenario(**OWN, long="each change waits until a service has noticed it")
 def renewed_secrets_count_without_a_restart(s):
     """Would catch: a password that cannot be changed without a stop of the services that use it."""
     vault = Vault(s)
@@ -318,7 +318,7 @@ def renewed_secrets_count_without_a_restart(s):
     assert vault.till.tokens_seen[-1] == vault.till.token
 
 
-@scenario(**OWN)
+@scenario(**OWN, long="each change waits until a service has noticed it")
 def a_console_takes_renewed_secrets_without_a_restart(s):
     """Would catch: a part of the console, or its runner of bulk actions, that keeps using the old password."""
     vault = Vault(s)
@@ -337,7 +337,7 @@ def a_console_takes_renewed_secrets_without_a_restart(s):
     s.wait(lambda: seen_at(s) > cut_at, "and drives bulk actions")
 
 
-@scenario(**OWN)
+@scenario(**OWN, long="each change waits until a service has noticed it")
 def a_gateway_takes_renewed_secrets_without_a_restart(s):
     """Would catch: a part of the gateway that keeps using the old password, or a webhook that begins with it."""
     vault = Vault(s)
@@ -364,7 +364,7 @@ def a_gateway_takes_renewed_secrets_without_a_restart(s):
     hooks.end()
 
 
-@scenario(**OWN)
+@scenario(**OWN, long="each change waits until a service has noticed it")
 def secrets_that_cannot_be_read_again_leave_the_old_ones_in_use(s):
     """Would catch: a mistake in a secret's file that takes a running service down, or that is not logged."""
     vault = Vault(s)

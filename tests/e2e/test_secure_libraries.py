@@ -124,7 +124,7 @@ def refuse_what_is_wrong(s, libraries):
         assert agent.terminate() == 0, agent.tail()
 
 
-@scenario(tls=True, access=OwnAccess, services=(), agents=0)
+@scenario(tls=True, access=OwnAccess, services=(), agents=0, long="npm installs packages")
 def by_c_python_and_the_node_library_all_works_over_tls(s):
     """Would catch: a library that takes no CA or no certificate, trusts another CA or host, hides why it has no connection, or needs
     a right that its user does not have."""

@@ -139,7 +139,7 @@ def calls_of_the_python_library_wait_for_a_thread(s):
     assert agent.terminate() == 0, agent.tail()
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="npm installs packages")
 def an_agent_and_a_client_by_the_node_library_outlive_a_shortage(s):
     """Would catch: as above, and a client that posts nothing more."""
     folder = node_library.install()
@@ -168,7 +168,7 @@ def an_agent_and_a_client_by_the_c_library_outlive_a_shortage(s):
     proxy.close()
 
 
-@scenario(services=(), own_servers=True)
+@scenario(services=(), own_servers=True, long="RabbitMQ boots twice")
 def an_agent_by_the_python_library_ends_under_an_alarm_on_servers_of_its_own_(s):
     """The broker reads nothing of a connection that has published. Would catch: an agent that waits for its answer to a close."""
     load(s)

@@ -8,7 +8,7 @@ LATE_S = 30.0     # the verdict and the end of the backoff are each found by the
                   # and the machine may be busy
 
 
-@scenario(**PAIRS)
+@scenario(**PAIRS, long="graces, elections and patience pass in real time")
 def a_slow_sweep_judges_deadlines_and_is_alerted(s):
     """Would catch: a sweep that counts its own duration as a gap, so that the grace of deadlines never ends."""
     database = s.rows("SELECT current_database() AS name")[0]["name"]

@@ -115,7 +115,8 @@ def samples(names):
     return [name for name in names if (not name.startswith("amq.") or name == "amq.topic") and SERVICES[-1] not in name]
 
 
-@scenario(own_servers=True, access=OwnAccess, agents=0, supervisors=0, schedulers=0)
+@scenario(own_servers=True, access=OwnAccess, agents=0, supervisors=0, schedulers=0,
+          long="servers start anew with the least rights")
 def every_user_has_the_rights_that_are_named_and_no_others(s):
     """Would catch: any right to send, receive or declare beyond those of deploy/rabbitmq/README.md."""
     words = [word for name in CLIENTS for word in ("--client", name)]
@@ -155,7 +156,8 @@ def dead_letters(s):
                     if line.startswith("dead.letters\t")))
 
 
-@scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=1)
+@scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=1,
+          long="servers start anew with the least rights")
 def what_comes_through_a_strangers_exchange_is_nobodys_word(s):
     """Would catch: an agent that sends as other services through an exchange of its own, where its rights still let it make one."""
     s.servers.rabbit.set_permissions("agent-inventory", *OLD_RIGHTS)
@@ -221,7 +223,8 @@ def refused(client, order, count):
     assert len({message["reason"] for message in told()}) == 1, told()
 
 
-@scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=2)
+@scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=2,
+          long="servers start anew with the least rights")
 def an_order_belongs_to_the_client_that_posted_it_first(s):
     """Would catch: a client that takes over another's order, or its ids, or learns its state."""
     shop, other, operator = client_of(s, "shop"), client_of(s, "other"), operator_of(s)

@@ -40,7 +40,7 @@ def unready(process, part):
     return status == 503 and part in text
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="time-outs and reports pass in real time")
 def a_scheduler_that_the_database_holds_up_is_named_by_all_that_look(s):
     """Would catch: a table that stays locked, while everything reports that it is well."""
     s.load_workflow("pay", [step("charge", "payment")])
@@ -121,7 +121,7 @@ def an_end_as_asked_leaves_no_heartbeat(s):
     assert [row["kind"] for row in rows] == ["scheduler", "supervisor"], rows
 
 
-@scenario(services=("payment",), agents=2)
+@scenario(services=("payment",), agents=2, long="time-outs and reports pass in real time")
 def one_frozen_agent_of_two_is_named_and_one_that_ends_as_asked_is_not(s):
     """Would catch: a frozen agent that keeps its requests, while another of its service makes all seem well."""
     frozen, ended = s.cluster.agents
@@ -138,7 +138,7 @@ def one_frozen_agent_of_two_is_named_and_one_that_ends_as_asked_is_not(s):
     s.wait(lambda: not wrong(s, "last reported"), "doctor finds it well again", TOLD_S)
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="time-outs and reports pass in real time")
 def fewer_successors_than_before_are_named_for_minutes(s):
     """Would catch: two killed schedulers that one has replaced, and that are missed for a day."""
     s.wait(lambda: s.rows("SELECT 1 FROM process_state WHERE kind = 'scheduler'"), "it has written its heartbeat")
@@ -164,7 +164,7 @@ def other_receiver(s):
         receiver.kill()
 
 
-@scenario(own_servers=True, services=("payment",))
+@scenario(own_servers=True, services=("payment",), long="time-outs and reports pass in real time")
 def commits_that_wait_for_a_standby_are_named(s):
     """Would catch: orders that wait for a synchronous standby that is gone, while nothing names it."""
     s.load_workflow("pay", [step("charge", "payment")])

@@ -25,7 +25,7 @@ def a_step_that_fails_for_a_while_is_tried_again(s):
     assert s.process(order)["failure_count"] == 2
 
 
-@scenario()
+@scenario(long="others of its kind are quick")
 def a_remote_that_says_when_to_come_back_is_obeyed(s):
     """Would catch: Retry-After ignored."""
     s.load_workflow("busy", [step("charge", "payment", complete_within="30s")])
@@ -103,7 +103,7 @@ def an_unknown_step_is_verified_before_anything_else(s):
     assert entry["effects"] == 1 and entry["do_requests"] == 1 and entry["get_requests"] >= 1, entry
 
 
-@scenario(edit_service=one_try)
+@scenario(edit_service=one_try, long="others of its kind are quick")
 def an_unknown_step_that_verify_finds_absent_is_done_then(s):
     """Would catch: a step given up, or taken for done, because a request was lost."""
     s.load_workflow("absent", [step("charge", "payment", verify=True, on_unknown="verify", complete_within="1s")])
@@ -158,7 +158,7 @@ def a_step_that_happened_and_was_then_refused_is_undone_all_the_same(s):
     assert ForgetfulBank.seen == ["executed", "refused", "undone"], (ForgetfulBank.seen, s.story(order))
 
 
-@scenario()
+@scenario(long="graces, elections and patience pass in real time")
 def a_service_that_is_down_longer_than_complete_within_costs_no_attempt(s):
     """Would catch: an outage that is counted as failures of the orders."""
     s.load_workflow("outage", [step("charge", "payment", complete_within="2s", retry={
@@ -208,7 +208,7 @@ def after_its_pivot_an_order_only_goes_forward(s):
     s.assert_effects(order, {("reserve", "inventory"): "done", ("charge", "payment"): "done"})
 
 
-@scenario()
+@scenario(long="the simulator plays it with every seed")
 def a_parallel_step_that_still_runs_when_its_sibling_fails_is_undone_after_it_ended(s):
     """Would catch: an undo that overtakes its do, or a sibling's effect that is left behind."""
     s.load_workflow("fork", [step("reserve", "inventory"), step("charge", "payment")])

@@ -43,7 +43,7 @@ def a_python_agent_of_forty_lines_serves_a_step(s):
     agent.terminate()
 
 
-@scenario(schedulers=2, supervisors=2)
+@scenario(schedulers=2, supervisors=2, long="graces, elections and patience pass in real time")
 def a_client_that_comes_back_is_sent_the_state_of_its_order(s):
     """Would catch: statuses that still go to the queue of a client that is gone."""
     s.load_workflow("slow", [step("reserve", "inventory")])
@@ -142,7 +142,7 @@ def a_status_that_cannot_be_delivered_is_owed_and_its_order_goes_on(s):
     assert [message["status"] for message in s.client.statuses(order.order_id)] == ["accepted", "processed"]
 
 
-@scenario(options={"scheduler": ("--owed-for", "3s")})
+@scenario(options={"scheduler": ("--owed-for", "3s")}, long="graces, elections and patience pass in real time")
 def what_a_client_that_is_gone_is_owed_is_given_up_and_kept(s):
     """Would catch: statuses that are tried for ever, an alert for each order, and statuses that are lost when given up."""
     orders = [s.client.submit(payload={"n": n}, reply_to="gone-for-good") for n in range(20)]
@@ -163,7 +163,7 @@ def what_a_client_that_is_gone_is_owed_is_given_up_and_kept(s):
     assert s.alerts("statuses_given_up")[0]["closed_at"] is not None
 
 
-@scenario(schedulers=2)
+@scenario(schedulers=2, long="others of its kind are quick")
 def a_client_that_comes_back_gets_what_it_is_owed_and_wakes_the_rest(s):
     """Would catch: thousands of statuses that each wait separately, and a client that waits out the delay of its old queue."""
     orders = [s.client.submit(payload={"n": n}, reply_to="long-away") for n in range(30)]

@@ -18,7 +18,7 @@ def check_no_plaintext(s):
     assert ours and all(line.startswith("true") for line in ours), lines
 
 
-@scenario(tls=True, **PAIRS)
+@scenario(tls=True, **PAIRS, long="a broker dies, or all runs once more over TLS")
 def a_killed_broker_comes_back_over_tls_and_nothing_is_lost(s):
     """Would catch: bytes that OpenSSL holds and the loop does not read, a send that blocks, a connection made without TLS."""
     load_long(s)
@@ -74,7 +74,7 @@ def check_refusal(s, log_paths, what, words, told, logged, code, env):
                              f"{what}: the server's log says one of {logged}", 10)
 
 
-@scenario(tls=True, schedulers=0, agents=0, supervisors=0, services=())
+@scenario(tls=True, schedulers=0, agents=0, supervisors=0, services=(), long="a broker dies, or all runs once more over TLS")
 def what_is_wrong_with_tls_to_the_broker_is_said_clearly(s):
     """Would catch: "SSL error"; a certificate that should have been refused."""
     rabbit, ours = s.servers.rabbit, s.servers.tls.make("--expired", "old")
@@ -121,7 +121,7 @@ def what_is_wrong_with_tls_to_the_broker_is_said_clearly(s):
             url=rabbit.url.replace(str(rabbit.port), str(rabbit.tls_port)))
 
 
-@scenario(tls=True, schedulers=0, agents=0, supervisors=0, services=())
+@scenario(tls=True, schedulers=0, agents=0, supervisors=0, services=(), long="a broker dies, or all runs once more over TLS")
 def what_is_wrong_with_tls_to_the_database_is_said_clearly(s):
     """Would catch: a certificate that should have been refused; an error without a remedy."""
     postgres, ours = s.servers.postgres, s.servers.tls.make("--expired", "old")
@@ -183,7 +183,7 @@ def what_is_wrong_with_tls_to_the_database_is_said_clearly(s):
     assert "schema_version" in done.stdout, done
 
 
-@scenario(tls=True, schedulers=0, agents=0, supervisors=0, services=())
+@scenario(tls=True, schedulers=0, agents=0, supervisors=0, services=(), long="a broker dies, or all runs once more over TLS")
 def certificates_are_read_again_at_each_connect(s):
     """Would catch: a service that needs a restart after its CA was renewed, or that repeats one log line in a loop."""
     others = servers.Certificates(s.scratch / "others").make("--host", "server")
@@ -201,7 +201,7 @@ def certificates_are_read_again_at_each_connect(s):
     scheduler.wait_ready()
 
 
-@scenario(schedulers=0, agents=0, supervisors=0, services=())
+@scenario(schedulers=0, agents=0, supervisors=0, services=(), long="graces, elections and patience pass in real time")
 def plaintext_leaves_the_machine_only_when_it_is_allowed(s):
     """Would catch: passwords and orders in plain text on a network, because an option was left out."""
     wrong = (({"MAKEGOOD_AMQP_URL": "amqp://u:p@rabbit.example/"}, "amqps://"),

@@ -31,7 +31,7 @@ def words_in(line, words):
     return all(word in rest for word in words)
 
 
-@scenario()
+@scenario(long="graces, elections and patience pass in real time")
 def the_screen_shows_what_happens(s):
     """Would catch: a figure that is never shown, a key that does nothing, a screen that is wrong at another size."""
     s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
@@ -67,7 +67,7 @@ def the_screen_shows_what_happens(s):
         assert terminal.end() == 0, terminal
 
 
-@scenario()
+@scenario(long="processes as systemd, a terminal and a crowd see them")
 def the_terminal_is_given_back_however_the_screen_ends(s):
     """Would catch: a shell without an echo, a cursor that is gone, after a kill or an interrupt."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None):
@@ -80,7 +80,7 @@ def the_terminal_is_given_back_however_the_screen_ends(s):
             assert terminal.end() == 0, terminal
 
 
-@scenario(own_servers=True)
+@scenario(own_servers=True, long="graces, elections and patience pass in real time")
 def a_lost_database_is_shown_and_found_again(s):
     """Would catch: a screen that ends, or still shows "well", when the database is gone."""
     with top(s) as terminal:
@@ -98,7 +98,7 @@ def a_lost_database_is_shown_and_found_again(s):
         assert terminal.end() == 0, terminal
 
 
-@scenario()
+@scenario(long="processes as systemd, a terminal and a crowd see them")
 def without_a_terminal_it_is_printed_once(s):
     """Would catch: escape sequences in a file, or a loop in a cron job."""
     s.wait(lambda: s.cluster.tool("top").stdout.startswith("well"), "it is well")

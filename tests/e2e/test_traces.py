@@ -112,7 +112,7 @@ def a_trace_reaches_from_the_client_to_the_remotes_and_a_strict_collector_takes_
     collector.close()
 
 
-@scenario(**NOBODY)
+@scenario(**NOBODY, long="other scenarios of traces are quick")
 def orders_without_a_context_are_sampled_and_what_waits_goes_out_at_the_end(s):
     """Would catch: a share that is not kept, schedulers that choose different orders, or spans lost with a process that was stopped
     regularly."""
@@ -151,7 +151,7 @@ def bad(s, url, change=None):
     return traced, orders
 
 
-@scenario(**NOBODY)
+@scenario(**NOBODY, long="graces, elections and patience pass in real time")
 def a_collector_that_is_not_there_costs_no_order(s):
     """Would catch: orders that wait for, or fail with, a collector; drops that no metric shows."""
     traced, orders = bad(s, f"http://127.0.0.1:{processes.free_port()}")
@@ -159,7 +159,7 @@ def a_collector_that_is_not_there_costs_no_order(s):
     assert total(traced, "makegood_spans_sent_total") == 0
 
 
-@scenario(**NOBODY)
+@scenario(**NOBODY, long="graces, elections and patience pass in real time")
 def a_collector_that_answers_503_costs_no_order(s):
     """Would catch: retries without end, or a recovered collector that gets nothing more."""
     collector = Collector()
@@ -173,7 +173,7 @@ def a_collector_that_answers_503_costs_no_order(s):
     collector.close()
 
 
-@scenario(**NOBODY)
+@scenario(**NOBODY, long="graces, elections and patience pass in real time")
 def a_collector_that_is_slow_or_falls_silent_costs_no_order(s):
     """Would catch: a process that waits for an answer, while orders run or during its stop."""
     collector = Collector()
@@ -191,7 +191,7 @@ def a_collector_that_is_slow_or_falls_silent_costs_no_order(s):
     collector.close()
 
 
-@scenario(**NOBODY)
+@scenario(**NOBODY, long="graces, elections and patience pass in real time")
 def a_half_open_collector_costs_no_order(s):
     """Would catch: the same with a peer that accepts the connection and never reads."""
     with socket.create_server(("127.0.0.1", processes.free_port()), backlog=16) as listener:
@@ -202,7 +202,7 @@ def a_half_open_collector_costs_no_order(s):
         assert all(s.state(order) == "processed" for order in orders)
 
 
-@scenario()
+@scenario(long="other scenarios of traces are quick")
 def without_a_collector_the_context_goes_through_as_it_came(s):
     """Would catch: contexts changed, or series shown, although spans are off; an address accepted that must be refused."""
     trace, span, traceparent = context()

@@ -87,7 +87,7 @@ def judge(mint, cell, state, charge):
     assert charge != "done" or standing >= 1, f"{cell}: done, and nothing stands"
 
 
-@scenario(agents=0, services=("mint",))
+@scenario(agents=0, services=("mint",), long="each verb runs, and its answers are compared with their schemas")
 def each_verb_out_of_a_doubt_keeps_to_its_policy(s):
     """Would catch: a verb that doubles a charge whose policy forbids it, one that calls undone what stands, and one without a way on."""
     mint = Mint()

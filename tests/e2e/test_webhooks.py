@@ -148,7 +148,7 @@ def a_webhook_gets_every_status_signed_and_in_order_and_a_bad_one_harms_no_other
     hooks.end()
 
 
-@scenario(agents=1, schedulers=2, supervisors=1)
+@scenario(agents=1, schedulers=2, supervisors=1, long="graces, elections and patience pass in real time")
 def a_gateway_killed_under_its_webhooks_loses_no_status(s):
     """Would catch: a status that is acked before its target has it; one that a gateway that takes over sends out of order; two
     gateways that send side by side."""
@@ -173,7 +173,7 @@ def a_gateway_killed_under_its_webhooks_loses_no_status(s):
     hooks.end()
 
 
-@scenario(agents=1, schedulers=1, supervisors=1)
+@scenario(agents=1, schedulers=1, supervisors=1, long="graces, elections and patience pass in real time")
 def statuses_that_find_no_room_for_a_webhook_come_later_in_their_order(s):
     """Would catch: a status that is lost, or overtaken by later ones, while the queue of its webhook is missing or full; a gateway
     that hides a missing queue, does not find it later, or serves no other client without it."""
@@ -209,7 +209,7 @@ def statuses_that_find_no_room_for_a_webhook_come_later_in_their_order(s):
     hooks.end()
 
 
-@scenario(agents=1, schedulers=1, supervisors=1)
+@scenario(agents=1, schedulers=1, supervisors=1, long="graces, elections and patience pass in real time")
 def a_dark_receiver_gets_every_status_afterwards_and_holds_up_no_other(s):
     """Would catch: a status that is given up, lost or overtaken while nothing listens, also across a kill of the gateway; another
     client whose statuses wait for the dark one. MAKEGOOD_DARK_S sets the seconds of darkness."""
