@@ -71,7 +71,7 @@ def prose(text):
 
 def comments(name, text):
     """Pairs of line and text."""
-    if name.endswith(".md"):
+    if name.endswith((".md", ".tsv")):
         return prose(text)
     if name.endswith(".py") or re.match("#!.*python3", text):
         return python_comments(text)

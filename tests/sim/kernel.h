@@ -38,7 +38,7 @@ struct sim_options {
     int orders;
     bool is_traced; /* the trace goes to stdout */
     bool is_hashed; /* the trace is hashed, which costs a third of the run */
-    bool is_rough;  /* a rough run, whatever the seed */
+    bool is_rough;  /* a rough run, by any seed */
     /* With a script, neither `faults` nor `orders` count. */
     const struct sim_script *script;
     struct sim_strike strike;  /* one more fault beside the script's */

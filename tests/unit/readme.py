@@ -2,13 +2,12 @@
 """readme.py [--write] SOURCE BIN: compares the documents with the programs; --write first renews quoted files and state diagrams.
 
 Every *.md of the repository is read. Quoted files equal their originals, and the state diagrams equal the program's output.
-Every named command, option, verb, metric, alert, test and guard exists. Every relative link and anchor resolves, in documents and
-in comments. The programs accept the definitions shown. The front page and the runbook's index stay short. End-to-end tests of
+Every named command, option, verb, metric, alert and test exists. Every relative link and anchor resolves, in documents and
+in comments. The programs accept the definitions shown. The front page, the runbook's index and the page of tests stay short. End-to-end tests of
 their own run the examples.
 """
 
 import functools
-import itertools
 import pathlib
 import re
 import subprocess
@@ -27,7 +26,7 @@ COMMANDS, ALERTS, INDEX = "deploy/docs/operate.md", "deploy/docs/alerts.md", "de
 OWN_OPTIONS = {"deploy/sample/README.md": "deploy/sample/remote", "tests/bench/README.md": "tests/bench",
                "tests/chaos/README.md": "tests/chaos", "tests/README.md": "tests/sim", "tests/sim/README.md": "tests/sim"}  # pages about programs of a folder, which have options of their own
 REPEATS_HEADINGS = "deploy/CHANGELOG.md"  # as its format does
-LINES_MAX = {"README.md": 200, INDEX: 80}
+LINES_MAX = {"README.md": 200, INDEX: 80, "tests/README.md": 250}
 QUOTED = re.compile(r"<!-- file: (\S+) -->\n```\w*\n(.*?)```\n", re.DOTALL)
 COMPOSE_VALUED = ("-f", "-s", "--signal", "--entrypoint", "--env-file", "-t", "--timeout", "-e", "-v", "--tail", "--since",
                   "--index")
@@ -236,7 +235,8 @@ def test_names(source):
              for name in (path.stem[len("test_"):], f"{path.parent.name}_{path.stem[len('test_'):]}")}
     kinds = {"unit", "integration", "e2e", "lint", "portable"}
     return (kinds | set(scenarios) | files | {f"e2e.{name}" for name in scenarios}
-            | {f"{kind}.{name}" for kind in kinds for name in files} | {"unit.readme", "unit.proto_examples"}
+            | {f"{kind}.{name}" for kind in kinds for name in files}
+            | {"unit." + name for name in re.findall(r"add_unit_script\((\w+)", (source / "tests/unit/CMakeLists.txt").read_text("utf-8"))}
             | {name for path in (source / "tests").rglob("CMakeLists.txt")
                for name in re.findall(r"NAME ((?:bench|chaos|expr|lint|matrix|model|sim|unit)\.\w+)", path.read_text("utf-8"))}
             | {path.stem.replace("_", ".", 1) for path in (source / "tests/fuzz").glob("fuzz_*.c")}
@@ -295,32 +295,6 @@ def check_runbook(readme, source):
         yield f"the table of alerts has {row}, which is no alert"
 
 
-def table_rows(text, head):
-    """The rows of the table whose first line begins so, each as a list of its cells."""
-    lines = text[text.index(f"\n{head}"):].splitlines()[3:]
-    return [line.strip("| ").split(" | ") for line in itertools.takewhile(lambda line: line.startswith("| "), lines)]
-
-
-def check_guards(readme, source, names):
-    """The table of guards names tests that there are, the others name all patches of the simulator and all guards of the model."""
-    known = names | {name for folder in ("unit", "integration") for path in (source / "tests" / folder).rglob("*.c")
-                     for name in re.findall(r"START_TEST\((\w+)\)", path.read_text(encoding="utf-8"))}
-    for path in (source / "tests/integration/cli.py", *(source / "tests/unit" / f"{name}.py"
-                                                        for name in ("service_test", "dev_words", "first_hour", "definitions", "python_library"))):
-        known |= set(re.findall(r"def (test_\w+)\(self", path.read_text(encoding="utf-8")))
-    known |= set(re.findall(r"^def (\w+)\(\)", (source / "tests/matrix/test_tables.py").read_text(encoding="utf-8"), re.MULTILINE))
-    known |= {"integration.cli", "integration.arguments"}
-    for cells in table_rows(readme.text, "| guard | deleted code"):
-        for name in SPAN.findall(cells[2]):
-            if name not in known:
-                yield f"the table of guards names {name}, which is no test"
-    model = (source / "tests/model/run").read_text(encoding="utf-8").split("\nGUARDS = {", 1)[1].split("\n}", 1)[0]
-    patches = {path.stem for path in (source / "tests/sim/mutations").glob("*.patch")}
-    for head, there in (("| patch |", patches), ("| guard | without it |", set(re.findall(r'^    "([^"]+)":', model, re.MULTILINE)))):
-        for name in sorted({cells[0].strip("`") for cells in table_rows(readme.text, head)} ^ there):
-            yield f"the table `{head}` {'lacks' if name in there else 'has one too many:'} {name}"
-
-
 def check_whole(readme, programs):
     """The page of commands names every verb and every exit code."""
     named = {verb_of(command.split()[1:], programs.verbs) for command in readme.commands if command.startswith("makegood ")}
@@ -369,8 +343,6 @@ def main(words):
             found += check_index(readme)
         if readme.name == COMMANDS:
             found += check_whole(readme, programs)
-        if readme.name == "tests/README.md":
-            found += check_guards(readme, source, names)
         if readme.name == ALERTS:
             found += check_runbook(readme, source)
         findings += [f"{readme.name}: {text}" for text in found]

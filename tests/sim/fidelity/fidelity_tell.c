@@ -1,4 +1,4 @@
-/* Answers as text: all of their orders and events, and what the leader finds. */
+/* Answers as text: all of their orders and events, and the leader's findings. */
 #include "fidelity.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ void fidelity_tell_event(FILE *out, const struct mg_event_record *event)
     record_print_event(out, event);
 }
 
-/* ---- what the leader finds ---- */
+/* ---- the leader's findings ---- */
 
 static int compare_due(const void *a, const void *b)
 {
