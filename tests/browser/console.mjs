@@ -42,7 +42,7 @@ const isMarked = ({page}) => page.evaluate(() => globalThis.isMarked === true);
 
 // ---- access ----
 
-test("who has no token sees nothing, a wrong one is refused, a right one opens", async () => {
+test("without a token nothing is shown, a wrong one is refused, a right one opens", async () => {
   const visitor = await Visitor.come();
   await visitor.sees("Your token");
   await visitor.judge("login");
@@ -62,7 +62,7 @@ test("who has no token sees nothing, a wrong one is refused, a right one opens",
 
 // ---- a new user's questions: each has one page ----
 
-test("is it well? what is stuck, and why? the pages say it, and follow what happens", async () => {
+test("is it well? what is stuck, and why? the pages show it and follow each change", async () => {
   const visitor = await Visitor.login("operator");
   await visitor.sees("All is well");
   await visitor.judge("overview-well");
@@ -84,7 +84,7 @@ test("is it well? what is stuck, and why? the pages say it, and follow what happ
   await visitor.leave();
 });
 
-test("which service hurts? its page says so, and when it is over", async () => {
+test("which service hurts? its page shows it, and its end", async () => {
   const visitor = await Visitor.login("operator");
   await behave("payment", "unavailable");
   const ids = await submit(60); // more than enough to open the breaker of each agent
@@ -447,7 +447,7 @@ test("at 320 pixels all is there, without scrolling sideways, and large enough f
   await visitor.leave();
 });
 
-test("the theme is as the system's, until somebody chooses, and then stays", async () => {
+test("the theme is as the system's, until a user chooses, and then stays", async () => {
   const visitor = await Visitor.login("reader");
   const ground = () => visitor.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await ground();
@@ -463,7 +463,7 @@ test("the theme is as the system's, until somebody chooses, and then stays", asy
   await visitor.leave();
 });
 
-test("a page that cannot follow any more says so, goes on when it can, and asks for the token when its session has ended", async () => {
+test("a page that cannot follow any more shows it, goes on when it can, and asks for the token when its session has ended", async () => {
   const visitor = await Visitor.login("reader"), live = "**/api/v1/live*";
   await visitor.page.route(live, (route) => route.abort());
   await visitor.open("/");
@@ -478,7 +478,7 @@ test("a page that cannot follow any more says so, goes on when it can, and asks 
   await visitor.leave(/ERR_FAILED|status of 401/);
 });
 
-test("any number of pages may be open: those that nobody looks at keep no connection", async () => {
+test("any number of pages may be open: hidden ones keep no connection", async () => {
   const visitor = await Visitor.login("reader");
   for (let i = 0; i < PAGES; i++) {
     const page = await visitor.context.newPage();
@@ -527,7 +527,7 @@ test("a reader is offered nothing to do, and refused when asking nevertheless", 
   await visitor.leave(/status of 403/);
 });
 
-test("what strangers wrote is shown as text, and does nothing", async () => {
+test("texts of strangers are shown as text and do nothing", async () => {
   const evil = "<img src=x onerror=document.title='taken'>";
   const [id] = await submit(1, {payload: {[evil]: evil}});
   await submit(1, {workflow: "never", payload: {evil}});

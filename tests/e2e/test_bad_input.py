@@ -74,7 +74,7 @@ def every_bad_submission_is_rejected_with_its_reason_and_kept(s):
 
 
 @scenario()
-def what_brings_a_note_of_its_death_is_refused_and_kept(s):
+def a_submission_with_an_x_death_header_is_refused_and_kept(s):
     """Would catch: bytes that are acked unread; a letter that a requeue attributes to another client; orders of a delay queue that
     vanish."""
     s.cluster.tool("broker", "apply", "--client", "shop")
@@ -353,7 +353,7 @@ def a_remote_that_cannot_be_reached_has_executed_nothing(s):
 
 
 @scenario(own_servers=True, long="graces, elections and patience pass in real time")
-def services_that_find_no_server_say_so_once_and_recover(s):
+def services_without_a_server_log_it_once_and_recover(s):
     """Would catch: a service that exits, floods its log or never connects when it started before its servers."""
     for process in s.cluster.all:
         process.terminate()

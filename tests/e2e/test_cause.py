@@ -98,7 +98,7 @@ class Refuser:
 
 
 @scenario(services=("payment", "carrier"), schedulers=0, agents=0)
-def what_a_service_file_forbids_to_keep_is_found_nowhere(s):
+def text_that_a_service_file_forbids_to_keep_is_found_nowhere(s):
     """Would catch: personal data of a refusing body in a table, message, log, metric or trace. The file of a second service keeps
     its bodies, so the search finds them in the database and in messages, and in no log, metric or trace either."""
     refusers = {"payment": Refuser(KEPT), "carrier": Refuser(FORBIDDEN)}

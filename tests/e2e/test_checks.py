@@ -26,7 +26,7 @@ def fault_of(words, done, code):
 
 
 @scenario(schedulers=0, supervisors=0, agents=0, long="each statement of each check fails once")
-def each_check_tells_of_each_statement_that_fails(s):
+def each_check_names_each_statement_that_fails(s):
     """Would catch: a check that vanishes with its statement, or finds well what it could not read; an error without its reason."""
     s.rows(wire.FAIL.replace('%', '%%') + "; SELECT 1")
     way = wire.Wire(s.servers.postgres.port)

@@ -24,7 +24,7 @@ def undescribed(value, schema, where=""):
 
 
 @scenario(**OWN)
-def a_dossier_tells_everything_of_an_order_and_no_secret(s):
+def a_dossier_holds_everything_of_an_order_and_no_secret(s):
     """Would catch: an export that leaves out events, that cannot be validated, or that discloses a credential."""
     vault = Vault(s)
     vault.start()

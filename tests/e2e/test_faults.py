@@ -76,19 +76,19 @@ def kill_and_check(s, victim):
 
 
 @scenario(**PAIRS)
-def a_killed_scheduler_loses_nothing_and_nobody_waits(s):
+def a_killed_scheduler_loses_nothing_and_delays_no_order(s):
     """Would catch: a cause acked before its effects were durable."""
     kill_and_check(s, s.cluster.schedulers[0])
 
 
 @scenario(**PAIRS)
-def a_killed_agent_loses_nothing_and_nobody_waits(s):
+def a_killed_agent_loses_nothing_and_delays_no_order(s):
     """Would catch: a request acked before its reply was confirmed."""
     kill_and_check(s, s.cluster.agents_of("payment")[0])
 
 
 @scenario(**PAIRS)
-def a_killed_supervisor_loses_nothing_and_nobody_waits(s):
+def a_killed_supervisor_loses_nothing_and_delays_no_order(s):
     """Would catch: state that exists only in the memory of one supervisor."""
     kill_and_check(s, leader(s))
 

@@ -61,7 +61,7 @@ MISSING = "when: column 9: there is no member \"coupon\" (payload.coupon == 'X')
 
 
 @scenario()
-def what_a_guard_refuses_is_told_with_the_values_as_they_were(s):
+def a_refusal_by_a_guard_is_shown_with_the_values_of_that_moment(s):
     """Would catch: a missing member that counts as false, a refusal without its text or its values for client, operator or alert, an
     evaluation without an end, an order that waits for a guard's input without a word about it."""
     numbers = list(range(2000))
@@ -257,7 +257,7 @@ def to_json(payload):
 
 
 @scenario(long="graces, elections and patience pass in real time")
-def branches_end_as_an_oracle_says_however_often_processes_die(s):
+def branches_end_as_an_oracle_predicts_however_often_processes_die(s):
     """Would catch: a verdict that is lost or taken again with another result, a request of a step that was skipped, an undo of one,
     digits that a value loses. 200 orders of random branches; processes die between verdict and request."""
     # A request of a dead agent comes again at once, and not by a deadline; its undo waits for that (law 11, quiesce).

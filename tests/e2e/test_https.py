@@ -111,7 +111,7 @@ def an_order_waits_until_certificates_are_right_and_is_executed_once(s):
 
 
 @scenario(**ALONE, long="each change waits until a service has noticed it")
-def what_is_said_of_bad_files_at_sighup_is_true(s):
+def messages_about_bad_files_at_sighup_are_true(s):
     """Would catch: a log that claims that the old certificates stay in use, while calls fail; an order that is lost by it."""
     till = Till(s)
     agent = till.start_agent()
@@ -151,7 +151,7 @@ def check(s, path, *words):
 
 
 @scenario(**ALONE, long="each change waits until a service has noticed it")
-def a_service_that_wants_a_certificate_says_so_and_nothing_is_executed(s):
+def a_missing_client_certificate_is_reported_and_nothing_is_executed(s):
     """Would catch: a certificate that was left out of the service file, and an order in doubt because of it."""
     till = Till(s)
     till.own = ()
@@ -165,7 +165,7 @@ def a_service_that_wants_a_certificate_says_so_and_nothing_is_executed(s):
 
 
 @scenario(**ALONE, long="each change waits until a service has noticed it")
-def what_an_agent_cannot_use_is_refused_at_start(s):
+def unusable_files_of_an_agent_are_refused_at_start(s):
     """Would catch: a mistake in a service file that shows only when the first order comes, or plaintext by oversight."""
     till = Till(s)
     good = json.loads(s.cluster.service_file("payment").read_text(encoding="utf-8"))

@@ -22,7 +22,7 @@ OF = {
 
 
 @scenario(**PAIRS)
-def what_prometheus_scrapes_keeps_to_its_conventions_and_is_true(s):
+def scraped_metrics_keep_to_prometheus_conventions_and_are_true(s):
     """Would catch: a metric against Prometheus' conventions, one that is gone, or a number that differs from the orders'."""
     processed = [s.client.submit(payload={"n": n}) for n in range(3)]
     turned_back = s.client.submit(payload={"behaviour": {"carrier": "decline"}})
@@ -66,7 +66,7 @@ def what_prometheus_scrapes_keeps_to_its_conventions_and_is_true(s):
 
 
 @scenario(**PAIRS, long="graces, elections and patience pass in real time")
-def what_lies_in_the_database_and_in_queues_is_reported_by_the_leader(s):
+def contents_of_database_and_queues_are_reported_by_the_leader(s):
     """Would catch: an order, an alert or a message that waits without a figure that shows it."""
     s.expects_open_orders = True
     s.remote("carrier").switch("decline")

@@ -140,6 +140,6 @@ def an_agent_that_may_not_write_replies_calls_no_more(s):
 
 
 @scenario(services=("payment",), own_servers=True, long="RabbitMQ boots twice")
-def an_agent_under_an_alarm_of_the_broker_calls_no_more_on_servers_of_its_own_(s):
+def an_agent_under_an_alarm_of_the_broker_calls_no_more_on_servers_of_its_own(s):
     """Would catch: the same by the memory alarm: consumers get requests, and publishers are blocked."""
     run_mute(s, alarm, "blocked publishers", is_alerted=False)

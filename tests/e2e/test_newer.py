@@ -40,7 +40,7 @@ def left_count(scheduler):
 
 
 @scenario(long="the simulator plays it with every seed")
-def what_was_set_aside_as_newer_comes_back_by_a_requeue(s):
+def messages_set_aside_as_newer_return_by_a_requeue(s):
     """Would catch: a message that is lost in a roll-out in the wrong order, because it cannot be brought back."""
     s.client.publish(NEWER, "scheduler.replies", exchange="makegood.replies", type="reply", headers={"x-acquired-count": 15})
     s.wait(lambda: s.alerts("newer_version"), "an alert tells of it")

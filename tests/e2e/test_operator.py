@@ -40,7 +40,7 @@ def a_payload_is_repaired_and_its_step_resumed_with_a_new_key(s):
 
 
 @scenario(schedulers=2)
-def two_operators_or_one_who_clicks_twice_cause_one_change(s):
+def two_operators_or_two_clicks_of_one_cause_one_change(s):
     """Would catch: a verb that acts on a state its operator has not seen."""
     s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
     s.remote("payment").switch("decline")
@@ -121,7 +121,7 @@ def a_step_is_skipped_and_an_order_compensated_by_hand(s):
 
 
 @scenario()
-def the_tool_tells_an_orders_story_and_why_it_does_not_move(s):
+def the_tool_shows_an_orders_story_and_why_it_does_not_move(s):
     """Would catch: an order with a past that can only be found by reading tables."""
     for agent in s.cluster.agents_of("carrier"):
         agent.terminate()

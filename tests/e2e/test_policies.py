@@ -53,7 +53,7 @@ def assert_refused(s, api, text):
 
 
 @scenario(own_servers=True, long="RabbitMQ boots twice")
-def policies_of_others_are_outranked_on_servers_of_its_own_(s):
+def policies_of_others_are_outranked_on_servers_of_its_own(s):
     """Would catch: queues that expire, messages that age out, the oldest dropped by a full queue, and orders that are set aside
     after two crashes, all by a policy of another team."""
     api = s.servers.rabbit.open_api()
@@ -85,7 +85,7 @@ def policies_of_others_are_outranked_on_servers_of_its_own_(s):
 
 
 @scenario(own_servers=True, long="RabbitMQ boots twice")
-def operator_policies_are_refused_by_name_on_servers_of_its_own_(s):
+def operator_policies_are_refused_by_name_on_servers_of_its_own(s):
     """Would catch: a loss that no policy of ours outranks, and that starts without a word."""
     api = s.servers.rabbit.open_api()
     s.cluster.tool("broker", "apply", "--client", "shop", "--webhook", "--amqp-api", api)
@@ -170,7 +170,7 @@ def a_letter_that_died_of_a_policy_names_the_check(s):
 
 
 @scenario(own_servers=True, long="RabbitMQ boots twice")
-def a_lost_binding_is_named_and_made_anew_on_servers_of_its_own_(s):
+def a_lost_binding_is_named_and_made_anew_on_servers_of_its_own(s):
     """Would catch: a binding of the topology that is lost, while broker check and doctor are content."""
     api = s.servers.rabbit.open_api()
     s.cluster.tool("broker", "apply", "--client", "shop", "--amqp-api", api)

@@ -347,7 +347,7 @@ def assert_kept_out(attempt, *words):
 
 
 @scenario(own_servers=True, access=OwnAccess, long="servers start anew with the least rights")
-def what_nobody_needs_nobody_may(s):
+def unneeded_rights_are_granted_to_no_user(s):
     """Would catch: a taken-over process that reaches more than its own work."""
     for name in ("shop", "other"):
         client_of(s, name)
@@ -370,7 +370,7 @@ def what_nobody_needs_nobody_may(s):
 
 
 @scenario(own_servers=True, access=OwnAccess, long="servers start anew with the least rights")
-def a_missing_right_is_said_in_one_line_with_user_right_and_object(s):
+def a_missing_right_is_reported_in_one_line_with_user_right_and_object(s):
     """Would catch: a service that waits silently, or an error that does not name the missing right."""
     agent = s.cluster.agents_of("payment")[0]
     s.servers.rabbit.set_permissions("agent-payment", "^$", "^makegood\\.replies\\.payment$", "^$")

@@ -68,7 +68,7 @@ def proc_field(pid, name, begin):
 
 
 @scenario(**ONE, long="processes as systemd, a terminal and a crowd see them")
-def systemd_hears_how_a_service_begins_reloads_and_ends(s):
+def systemd_is_notified_how_a_service_begins_reloads_and_ends(s):
     """Would catch: a unit that counts as started too early or never, or that systemd kills in the middle of its drain."""
     for kind in ("scheduler", "agent", "supervisor"):
         process, manager = start(s, kind, f"{kind}-told")
@@ -147,7 +147,7 @@ def servers_of_the_tool_log_and_count_as_services_do(s):
 
 
 @scenario(**ONE)
-def a_service_that_waits_for_its_servers_is_started_and_says_for_what(s):
+def a_service_that_waits_for_its_servers_counts_as_started_and_names_them(s):
     """Would catch: a unit with a start that times out because the broker is away for longer."""
     nobody = processes.free_port()
     for kind in ("scheduler", "agent", "supervisor"):
@@ -158,7 +158,7 @@ def a_service_that_waits_for_its_servers_is_started_and_says_for_what(s):
 
 
 @scenario(**ONE, long="others of its kind are quick")
-def a_service_that_is_refused_says_at_once_which_option_is_wrong(s):
+def a_refused_service_names_the_wrong_option_at_once(s):
     """Would catch: a wrong password hidden behind the "connection refused" of servers that started later; a log without the
     option's name."""
     nobody, amqp = processes.free_port(), urllib.parse.urlsplit(s.url)

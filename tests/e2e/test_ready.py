@@ -33,7 +33,7 @@ def stop_all(process, number):
 
 @scenario(own_servers=True, schedulers=2, supervisors=2, services=("payment",),
           long="graces, elections and patience pass in real time")
-def readiness_tells_that_a_server_is_silent(s):
+def readiness_shows_that_a_server_is_silent(s):
     """Would catch: idle processes that are ready for 15 s and more while a server does not answer."""
     with_broker = [*s.cluster.schedulers, *s.cluster.supervisors, *s.cluster.agents]
     with_store = [*s.cluster.schedulers, *s.cluster.supervisors, Console(s).process]
@@ -49,7 +49,7 @@ def readiness_tells_that_a_server_is_silent(s):
 
 
 @scenario(own_servers=True, schedulers=2, services=("payment",), long="graces, elections and patience pass in real time")
-def all_schedulers_say_the_same_of_an_alarm_of_the_broker(s):
+def all_schedulers_report_an_alarm_of_the_broker_alike(s):
     """The broker informs only publishers of its alarm. Would catch: an idle scheduler that is ready while another is not."""
     s.load_workflow("pay", [step("charge", "payment")])
     order = s.client.submit("pay")
@@ -79,7 +79,7 @@ def tiny_disk(s):
 
 
 @scenario(own_servers=True, schedulers=2, supervisors=2, long="graces, elections and patience pass in real time")
-def readiness_tells_that_the_databases_disk_is_full(s):
+def readiness_shows_that_the_databases_disk_is_full(s):
     """Would catch: processes that are ready while no order can be stored: those that write, and those that do not."""
     members = [*s.cluster.schedulers, *s.cluster.supervisors, Console(s).process]
     full = "its disk is full"

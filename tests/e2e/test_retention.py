@@ -164,7 +164,7 @@ def a_day_of_the_archive_is_given_away_before_it_is_dropped(s):
 
 
 @scenario(supervisors=2, long="graces, elections and patience pass in real time")
-def who_forgets_the_archive_gets_an_alert(s):
+def a_forgotten_archive_raises_an_alert(s):
     """Would catch: tables that grow for months because a timer was never enabled."""
     order = s.client.submit()
     s.client.wait_status(order, "processed")

@@ -169,7 +169,7 @@ def an_agent_and_a_client_by_the_c_library_outlive_a_shortage(s):
 
 
 @scenario(services=(), own_servers=True, long="RabbitMQ boots twice")
-def an_agent_by_the_python_library_ends_under_an_alarm_on_servers_of_its_own_(s):
+def an_agent_by_the_python_library_ends_under_an_alarm_on_servers_of_its_own(s):
     """The broker reads nothing of a connection that has published. Would catch: an agent that waits for its answer to a close."""
     load(s)
     agent, log = start(s, s.url, test_python.AGENT, s.scratch / "parcels.jsonl")

@@ -158,7 +158,7 @@ def dead_letters(s):
 
 @scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=1,
           long="servers start anew with the least rights")
-def what_comes_through_a_strangers_exchange_is_nobodys_word(s):
+def messages_through_a_strangers_exchange_have_no_effect(s):
     """Would catch: an agent that sends as other services through an exchange of its own, where its rights still let it make one."""
     s.servers.rabbit.set_permissions("agent-inventory", *OLD_RIGHTS)
     inventory, payment = s.cluster.agents_of("inventory")[0], s.cluster.agents_of("payment")[0]

@@ -63,7 +63,7 @@ def a_scheduler_that_the_database_holds_up_is_named_by_all_that_look(s):
 
 
 @scenario(services=("payment",))
-def a_scheduler_that_is_frozen_is_told_from_one_that_is_gone(s):
+def a_frozen_scheduler_is_distinguished_from_one_that_is_gone(s):
     """Would catch: the only scheduler, frozen with posted orders in its hands, while the tool finds everything well."""
     s.load_workflow("pay", [step("charge", "payment")])
     s.client.wait_status(s.client.submit("pay"), "processed")
@@ -223,7 +223,7 @@ def a_full_queue_holds_up_its_own_orders_only(s):
 
 
 @scenario(services=("inventory", "payment"), options=NARROW)
-def behind_the_most_parked_steps_new_orders_wait_and_this_is_told(s):
+def new_orders_wait_at_the_most_parked_steps_and_this_is_reported(s):
     """Would catch: a flood for one service that fills the database, or holds back all others while all that look call them taken."""
     with slow_payment(s, 150):
         last = s.client.submit("other")
@@ -281,7 +281,7 @@ def server_of_the_leader(s):
 
 
 @scenario(supervisors=2, own_servers=True)
-def a_lock_of_the_leader_that_its_server_process_keeps_is_told_by_each_supervisor(s):
+def a_leader_lock_kept_by_its_server_process_is_reported_by_each_supervisor(s):
     """Would catch: a server process that stands, so that no supervisor leads for as long, while each is ready; a standby that is not
     ready beside a leader that is well."""
     s.wait(lambda: all(process.get("/readyz")[0] == 200 for process in s.cluster.supervisors), "leader and standby are ready", TOLD_S)

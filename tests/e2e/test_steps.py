@@ -26,7 +26,7 @@ def a_step_that_fails_for_a_while_is_tried_again(s):
 
 
 @scenario(long="others of its kind are quick")
-def a_remote_that_says_when_to_come_back_is_obeyed(s):
+def a_wait_that_a_remote_asks_for_is_kept(s):
     """Would catch: Retry-After ignored."""
     s.load_workflow("busy", [step("charge", "payment", complete_within="30s")])
     order = s.client.submit("busy", {"behaviour": "too-many:1"})

@@ -143,7 +143,7 @@ def a_status_that_cannot_be_delivered_is_owed_and_its_order_goes_on(s):
 
 
 @scenario(options={"scheduler": ("--owed-for", "3s")}, long="graces, elections and patience pass in real time")
-def what_a_client_that_is_gone_is_owed_is_given_up_and_kept(s):
+def statuses_owed_to_a_gone_client_are_given_up_and_kept(s):
     """Would catch: statuses that are tried for ever, an alert for each order, and statuses that are lost when given up."""
     orders = [s.client.submit(payload={"n": n}, reply_to="gone-for-good") for n in range(20)]
     for order in orders:

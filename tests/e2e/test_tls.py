@@ -75,7 +75,7 @@ def check_refusal(s, log_paths, what, words, told, logged, code, env):
 
 
 @scenario(tls=True, schedulers=0, agents=0, supervisors=0, services=(), long="a broker dies, or all runs once more over TLS")
-def what_is_wrong_with_tls_to_the_broker_is_said_clearly(s):
+def faults_of_tls_to_the_broker_are_reported_clearly(s):
     """Would catch: "SSL error"; a certificate that should have been refused."""
     rabbit, ours = s.servers.rabbit, s.servers.tls.make("--expired", "old")
     others = servers.Certificates(s.scratch / "others").make("--host", "server", "--client", "client")
@@ -122,7 +122,7 @@ def what_is_wrong_with_tls_to_the_broker_is_said_clearly(s):
 
 
 @scenario(tls=True, schedulers=0, agents=0, supervisors=0, services=(), long="a broker dies, or all runs once more over TLS")
-def what_is_wrong_with_tls_to_the_database_is_said_clearly(s):
+def faults_of_tls_to_the_database_are_reported_clearly(s):
     """Would catch: a certificate that should have been refused; an error without a remedy."""
     postgres, ours = s.servers.postgres, s.servers.tls.make("--expired", "old")
     others = servers.Certificates(s.scratch / "others").make("--host", "server", "--client", "client")

@@ -32,7 +32,7 @@ def words_in(line, words):
 
 
 @scenario(long="graces, elections and patience pass in real time")
-def the_screen_shows_what_happens(s):
+def the_screen_shows_orders_and_alerts_as_they_change(s):
     """Would catch: a figure that is never shown, a key that does nothing, a screen that is wrong at another size."""
     s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
     with top(s) as terminal:

@@ -237,7 +237,7 @@ class Case(unittest.TestCase):
 
 
 class WrongInput(Case):
-    def test_what_is_no_verb(self):
+    def test_unknown_verbs(self):
         self.assertIn("usage:", run(code=USAGE).stderr)
         for words in (["frob"], ["order", "frob"], ["frob", "list"], ["-o", "json", "order", "list"], [""]):
             self.assertIn("there is no verb", one_line(run(*words, code=USAGE)))
@@ -274,7 +274,7 @@ class WrongInput(Case):
         for verb in ("order list", "order show x", "doctor", "top", "db status", "workflow list"):
             self.assertIn("usage:", one_line(run(*verb.split(), "one", "two", code=USAGE)))
 
-    def test_refusals_say_what_would_be_right(self):
+    def test_refusals_name_the_right_form(self):
         self.assertIn("pending, processing, processed, compensating, compensated, cancelled, error",
                       one_line(run("order", "list", "--state", "nope", code=USAGE)))
         self.assertIn("service limit SERVICE [options]", one_line(run("service", "limit", "payment", "3", *REASON, code=USAGE)))
@@ -367,7 +367,7 @@ class WrongInput(Case):
             done = subprocess.run([TOOL, "probe", "http://127.0.0.1:1/"], preexec_fn=lambda fd=closed: os.close(fd), timeout=60, check=False)
             self.assertEqual(done.returncode, UNAVAILABLE, closed)
 
-    def test_changes_say_why_and_what(self):
+    def test_changes_require_a_reason(self):
         for verb in ("resume", "restart", "settle", "skip", "compensate", "cancel"):
             self.assertIn("--reason", one_line(run("order", verb, "o-1", code=USAGE)))
             self.assertIn("--if-version", one_line(run("order", verb, "o-1", *REASON, "--version", "3", code=USAGE)))
@@ -472,7 +472,7 @@ class Away(Case):
         self.assertIn("holds the address", one_line(done))  # one line: a second one would report the retry
         return done.stderr
 
-    def test_what_does_not_pass_is_said_at_once_and_where_the_address_stands(self):
+    def test_an_unusable_address_is_reported_at_once_with_its_source(self):
         def dsn(**other):
             return psycopg2.extensions.make_dsn(World.dsn, **other)
 
@@ -491,7 +491,7 @@ class Away(Case):
                 said = self.at_once("order cancel x --reason r --if-version 3 --allow-plaintext", MAKEGOOD_AMQP_URL=bad)
                 self.assertIn("MAKEGOOD_AMQP_URL", said)
 
-    def test_without_an_address_it_is_said_how_to_give_one(self):
+    def test_a_missing_address_is_reported_with_the_ways_to_give_one(self):
         env = {"MAKEGOOD_PG_DSN": "", "PGHOST": "127.0.0.1", "PGPORT": "1"}
         self.assertIn("neither --pg-dsn nor MAKEGOOD_PG_DSN is set", one_line(run("order", "list", code=UNAVAILABLE, env=env)))
 
@@ -505,7 +505,7 @@ class Away(Case):
             self.assertIn("3D000", self.at_once("order list", MAKEGOOD_PG_DSN=server.dsn))
             self.assertGreaterEqual(server.asked, 5)
 
-    def test_a_server_that_says_nothing(self):
+    def test_a_silent_server(self):
         # The libraries give up a connect after 5 s; a shorter --timeout cannot cut that off.
         with socket.create_server(("127.0.0.1", 0)) as mute:
             place = f"u:p@127.0.0.1:{mute.getsockname()[1]}"
@@ -520,7 +520,7 @@ class Away(Case):
         self.assertIn("WRONG database", done.stdout)
         self.assertIn("WRONG broker", done.stdout)
 
-    def test_a_database_without_schema_says_what_to_run(self):
+    def test_a_database_without_schema_names_the_command_to_run(self):
         name = World.name + "_bare"
         World.sql(f'CREATE DATABASE "{name}" TEMPLATE template0 ENCODING UTF8')
         try:
@@ -555,7 +555,7 @@ class Answers(Case):
         self.addCleanup(self.has_no_queues, service)
         run("broker", "apply", "--service", service, code=DONE)
 
-    def test_what_is_not_there(self):
+    def test_unknown_objects(self):
         for words in (["show"], ["watch"], ["explain"], ["export"], ["cancel", *REASON]):
             self.assertIn("there is no order", one_line(run("order", words[0], "cli-none", *words[1:], code=NOT_FOUND)))
         one_line(run("alert", "ack", "999999", *REASON, code=NOT_FOUND))
@@ -668,13 +668,13 @@ class Answers(Case):
         listed = json.loads(run("bulk", "list", "-o", "json", code=DONE).stdout)
         self.assertEqual((listed[0]["bulk_id"], listed[0]["state"], listed[0]["skipped"]), (bulk["bulk_id"], "stopped", 3))
 
-    def test_nobody_answers_a_command(self):
+    def test_a_command_without_an_answer(self):
         begin = time.monotonic()
         done = run("order", "cancel", self.order_id, *REASON, "--timeout", "1s", code=TIMED_OUT)
         self.assertLess(time.monotonic() - begin, 5)
         self.assertIn("may still be carried out", one_line(done))
 
-    def test_what_is_wanted_of_a_service(self):
+    def test_wanted_states_of_a_service(self):
         service = "cli-" + uuid.uuid4().hex[:8]
 
         def row():
@@ -797,10 +797,10 @@ class Answers(Case):
             self.assertNotIn(service, why)
         self.assertIn(f"{service}: no agent", json.loads(run("top", "-o", "json").stdout)["why"])
 
-    def test_doctor_says_that_no_supervisor_has_led(self):
+    def test_doctor_reports_that_no_supervisor_has_led(self):
         self.assertIn("WRONG supervisor   none has ever led; start makegood-supervisor", run("doctor", code=ERROR).stdout)
 
-    def test_doctor_says_that_an_alert_is_open(self):
+    def test_doctor_reports_that_an_alert_is_open(self):
         subject = "cli-" + uuid.uuid4().hex[:8]
         self.addCleanup(World.sql, "DELETE FROM operator_alert WHERE subject = %s", (subject,))
         World.sql("INSERT INTO operator_alert (code, subject, text) VALUES ('dead_letter', %s, 'words')", (subject,))
@@ -943,7 +943,7 @@ class Answers(Case):
         self.assertEqual([(row["workflow"], row["step"], row["service"], row["error"]) for row in rows], [("not known",) * 4])
         self.assertIn("http_422/no_card", run("order", "list", "--group-by", "error", code=DONE).stdout)
 
-    def test_pages_follow_each_other_and_say_so(self):
+    def test_pages_follow_each_other_and_name_the_next(self):
         mark = "w" + uuid.uuid4().hex[:8]
         for n in range(5):
             insert_failure(f"{mark}-{n}", mark, age=f"{n} hours")
@@ -977,7 +977,7 @@ class Answers(Case):
         self.assertIn("there is no such order", one_line(run("order", "list", "--after", "cli-none", code=NOT_FOUND)))
         self.assertIn("there is no such alert", run("order", "list", "--step", "x", "--after", "9" * 18, code=NOT_FOUND).stderr)
 
-    def test_a_bound_that_was_reached_is_said(self):
+    def test_a_bound_that_was_reached_is_reported(self):
         mark = "w" + uuid.uuid4().hex[:8]
         insert_failure(f"{mark}-1", mark, age="30 days")
         World.sql("INSERT INTO operator_alert (code, subject, order_id, text, workflow, step, service, error_code)"

@@ -165,7 +165,7 @@ END_TEST
 
 /* Would catch: memory that a burst of large messages takes after small ones; and messages requeued so often
  * for want of room that they become dead letters. */
-START_TEST(what_is_in_hand_never_exceeds_its_bytes)
+START_TEST(messages_in_hand_never_exceed_their_bytes)
 {
     fixture_start(&fixture);
     grow();
@@ -195,7 +195,7 @@ START_TEST(what_is_in_hand_never_exceeds_its_bytes)
 END_TEST
 
 /* Would catch: an ack with `multiple` that covers a message for which there was no room: it would be lost. */
-START_TEST(what_found_no_room_is_covered_by_no_ack)
+START_TEST(messages_without_room_are_covered_by_no_ack)
 {
     fixture_start(&fixture);
     grow();
@@ -288,8 +288,8 @@ int main(void)
     tcase_add_test(tests, the_prefetch_is_as_the_messages_are_large);
     tcase_add_test(tests, a_consumer_that_settles_nothing_gets_its_prefetch);
     tcase_add_test(tests, a_guess_ends_at_the_largest_message);
-    tcase_add_test(tests, what_is_in_hand_never_exceeds_its_bytes);
-    tcase_add_test(tests, what_found_no_room_is_covered_by_no_ack);
+    tcase_add_test(tests, messages_in_hand_never_exceed_their_bytes);
+    tcase_add_test(tests, messages_without_room_are_covered_by_no_ack);
     tcase_add_test(tests, one_message_is_always_taken);
     tcase_add_test(tests, a_body_above_its_limit_is_read_past);
     tcase_add_test(tests, a_full_consumer_goes_on_after_it_was_paused);

@@ -111,7 +111,7 @@ static void wait_heard(struct ear *ear, const char *word)
 }
 
 /* Would catch: a broadcast that only one of the replicas gets, or that agents of other services get. */
-START_TEST(all_agents_of_a_service_hear_it_and_nobody_else)
+START_TEST(a_broadcast_reaches_all_agents_of_its_service_and_no_others)
 {
     apply(service);
     apply(other);
@@ -132,7 +132,7 @@ END_TEST
 
 /* Would catch: an agent that receives no broadcast after its connection was lost, or the new queue of which
  * collides with its old one. */
-START_TEST(who_lost_the_connection_hears_again)
+START_TEST(a_broadcast_reaches_an_agent_after_a_lost_connection)
 {
     struct relay *relay = relay_start();
     apply(service);
@@ -152,7 +152,7 @@ END_TEST
 
 /* Would catch: an agent that does not serve because its service's exchange has not been made yet, or that
  * must be restarted once it is; and the missing exchange of one service that cuts another one off. */
-START_TEST(what_cannot_be_heard_keeps_nobody_from_work)
+START_TEST(a_broadcast_that_cannot_be_consumed_stops_no_work)
 {
     apply(other);
     fixture_start(&fixture);
@@ -176,7 +176,7 @@ START_TEST(what_cannot_be_heard_keeps_nobody_from_work)
 END_TEST
 
 /* Would catch: a broadcast that is read in pieces, or one that fills the memory of its receivers. */
-START_TEST(a_word_up_to_the_limit_is_whole_and_a_longer_one_is_not_said)
+START_TEST(a_broadcast_up_to_the_limit_is_whole_and_a_longer_one_is_not_sent)
 {
     static char text[MG_CAST_BYTES_MAX + 2];
     apply(service);
@@ -198,10 +198,10 @@ int main(void)
     TCase *tests = tcase_create("broker_cast");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, all_agents_of_a_service_hear_it_and_nobody_else);
-    tcase_add_test(tests, who_lost_the_connection_hears_again);
-    tcase_add_test(tests, what_cannot_be_heard_keeps_nobody_from_work);
-    tcase_add_test(tests, a_word_up_to_the_limit_is_whole_and_a_longer_one_is_not_said);
+    tcase_add_test(tests, a_broadcast_reaches_all_agents_of_its_service_and_no_others);
+    tcase_add_test(tests, a_broadcast_reaches_an_agent_after_a_lost_connection);
+    tcase_add_test(tests, a_broadcast_that_cannot_be_consumed_stops_no_work);
+    tcase_add_test(tests, a_broadcast_up_to_the_limit_is_whole_and_a_longer_one_is_not_sent);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

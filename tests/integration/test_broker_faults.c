@@ -28,7 +28,7 @@ static bool has_outcomes(const struct fixture *f)
 }
 
 /* Would catch: an ack with `multiple` that covers a delivery still held, which a crash would then lose. */
-START_TEST(only_what_was_held_comes_again_after_a_cut)
+START_TEST(only_held_messages_are_redelivered_after_a_cut)
 {
     fixture_start(&fixture);
     for (int i = 0; i < 50; i++) {
@@ -388,7 +388,7 @@ int main(void)
     TCase *tests = tcase_create("broker_faults");
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, only_what_was_held_comes_again_after_a_cut);
+    tcase_add_test(tests, only_held_messages_are_redelivered_after_a_cut);
     tcase_add_test(tests, silent_broker_hangs_nothing);
     tcase_add_test(tests, silence_is_noticed_by_heartbeats);
     tcase_add_test(tests, recovers_when_the_broker_is_back);

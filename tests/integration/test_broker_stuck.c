@@ -68,7 +68,7 @@ static void publish_stuck(size_t size)
 }
 
 /* Would catch: messages to all queues that wait, at each trial, for a queue that takes nothing. */
-START_TEST(what_goes_apart_holds_up_nothing_else)
+START_TEST(a_publish_on_a_line_of_its_own_holds_up_no_other)
 {
     start_through(RELAY_STUCK);
     publish_stuck(0);
@@ -90,7 +90,7 @@ START_TEST(what_goes_apart_holds_up_nothing_else)
 END_TEST
 
 /* Would catch: a connection lost for each further message that waits for the same queue. */
-START_TEST(what_waits_for_a_queue_that_is_found_leaves_with_its_first)
+START_TEST(messages_for_a_queue_that_is_found_leave_with_its_first)
 {
     start_through(RELAY_STUCK);
     publish_stuck(0);
@@ -138,7 +138,7 @@ START_TEST(a_queue_is_the_same_through_each_exchange)
 END_TEST
 
 /* Would catch: a connection that stands still again for the messages behind the first. */
-START_TEST(what_waits_for_a_queue_that_may_take_nothing_goes_apart)
+START_TEST(messages_for_a_queue_that_may_take_nothing_go_apart)
 {
     enum { MESSAGES = 18, BYTES = 200 * 1024 }; /* more than the sockets take, less than the window */
     start_through(RELAY_STUCK);
@@ -160,11 +160,11 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_channel_that_confirms_nothing_gives_way_and_its_queue_is_found);
-    tcase_add_test(tests, what_goes_apart_holds_up_nothing_else);
-    tcase_add_test(tests, what_waits_for_a_queue_that_is_found_leaves_with_its_first);
+    tcase_add_test(tests, a_publish_on_a_line_of_its_own_holds_up_no_other);
+    tcase_add_test(tests, messages_for_a_queue_that_is_found_leave_with_its_first);
     tcase_add_test(tests, without_a_second_connection_all_goes_over_the_first);
     tcase_add_test(tests, a_queue_is_the_same_through_each_exchange);
-    tcase_add_test(tests, what_waits_for_a_queue_that_may_take_nothing_goes_apart);
+    tcase_add_test(tests, messages_for_a_queue_that_may_take_nothing_go_apart);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

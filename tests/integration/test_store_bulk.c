@@ -112,7 +112,7 @@ static void write_as(enum mg_bulk_state state, int64_t ask, const struct mg_bulk
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
 }
 
-START_TEST(a_runner_takes_orders_in_turn_and_notes_what_became_of_them)
+START_TEST(a_runner_takes_orders_in_turn_and_records_their_outcome)
 {
     fail_orders(1, 6, "charge", "payment");
     bulk_start(A, "charge");
@@ -160,7 +160,7 @@ START_TEST(a_runner_takes_orders_in_turn_and_notes_what_became_of_them)
 }
 END_TEST
 
-START_TEST(a_bulk_action_that_stops_says_so_once_and_ends_with_what_is_under_way)
+START_TEST(a_bulk_action_that_stops_reports_it_once_and_ends_with_its_last_order)
 {
     fail_orders(1, 6, "charge", "payment");
     bulk_start(A, "charge");
@@ -258,7 +258,7 @@ END_TEST
 
 /* Would catch: a stop rule that looks at the orders sent last. An order that fails by a time-out ends long
  * after those. */
-START_TEST(those_that_ended_last_say_whether_it_stops)
+START_TEST(the_last_outcomes_decide_whether_it_stops)
 {
     fail_orders(1, 300, "charge", "payment");
     bulk_start(A, "charge");
@@ -274,7 +274,7 @@ END_TEST
 
 /* Would catch: a stop rule that is blind to new failures for as long as the clock was put back, because
  * earlier ends seem newer. */
-START_TEST(what_ended_before_the_clock_was_put_back_is_not_the_newest)
+START_TEST(an_outcome_before_a_step_back_of_the_clock_is_not_the_newest)
 {
     fail_orders(1, MG_BULK_RECENT + 4, "charge", "payment");
     bulk_start(A, "charge");
@@ -298,7 +298,7 @@ START_TEST(what_ended_before_the_clock_was_put_back_is_not_the_newest)
 END_TEST
 
 /* Would catch: an order that fails anew and is undone, and is counted as a success. */
-START_TEST(what_was_asked_for_is_compared_with_what_came_of_it)
+START_TEST(each_outcome_is_compared_with_the_request)
 {
     static const char *const EXPECTED[] = {
         "resume processed compensated t",   "resume processed cancelled t",    "resume processed processed f",
@@ -370,7 +370,7 @@ START_TEST(the_runner_reads_by_key)
 }
 END_TEST
 
-START_TEST(reports_tell_of_bulk_actions)
+START_TEST(reports_list_bulk_actions)
 {
     static const char *const charge[] = {"", "charge", "", "", "", "", ""}, *const none[] = {"w", "", "", "",
                                                                                              "",  "", ""};
@@ -413,15 +413,15 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, bulk_setup, bulk_teardown);
     tcase_add_test(test, operators_change_a_bulk_action_by_its_version);
-    tcase_add_test(test, a_runner_takes_orders_in_turn_and_notes_what_became_of_them);
-    tcase_add_test(test, a_bulk_action_that_stops_says_so_once_and_ends_with_what_is_under_way);
+    tcase_add_test(test, a_runner_takes_orders_in_turn_and_records_their_outcome);
+    tcase_add_test(test, a_bulk_action_that_stops_reports_it_once_and_ends_with_its_last_order);
     tcase_add_test(test, a_runner_is_fenced_by_operators_and_by_its_successor);
     tcase_add_test(test, the_lock_of_runners_is_not_that_of_supervisors);
-    tcase_add_test(test, those_that_ended_last_say_whether_it_stops);
-    tcase_add_test(test, what_ended_before_the_clock_was_put_back_is_not_the_newest);
-    tcase_add_test(test, what_was_asked_for_is_compared_with_what_came_of_it);
+    tcase_add_test(test, the_last_outcomes_decide_whether_it_stops);
+    tcase_add_test(test, an_outcome_before_a_step_back_of_the_clock_is_not_the_newest);
+    tcase_add_test(test, each_outcome_is_compared_with_the_request);
     tcase_add_test(test, the_runner_reads_by_key);
-    tcase_add_test(test, reports_tell_of_bulk_actions);
+    tcase_add_test(test, reports_list_bulk_actions);
     suite_add_tcase(suite, test);
     return store_main(suite, "bulk");
 }

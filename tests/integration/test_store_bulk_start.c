@@ -34,7 +34,7 @@ START_TEST(a_bulk_action_is_a_list_of_orders_in_error_the_oldest_failure_first)
 }
 END_TEST
 
-START_TEST(who_starts_the_same_again_gets_the_one_that_is_under_way)
+START_TEST(starting_the_same_again_returns_the_one_under_way)
 {
     fail_orders(1, 3, "charge", "payment");
     bulk_start(A, "charge");
@@ -91,7 +91,7 @@ END_TEST
 /* The other start is the admin's session: it has listed o-1 to o-3 and not yet committed. Would catch: a list
  * that is numbered before the other's orders are found in it. The runner walks the numbers, so they may have
  * no holes. */
-START_TEST(of_two_who_start_at_once_each_has_a_list_without_holes)
+START_TEST(two_that_start_at_once_have_lists_without_holes)
 {
     fail_orders(1, 6, "charge", "payment");
     rig_admin(&rig,
@@ -125,10 +125,10 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, bulk_setup, bulk_teardown);
     tcase_add_test(test, a_bulk_action_is_a_list_of_orders_in_error_the_oldest_failure_first);
-    tcase_add_test(test, who_starts_the_same_again_gets_the_one_that_is_under_way);
+    tcase_add_test(test, starting_the_same_again_returns_the_one_under_way);
     tcase_add_test(test, a_bulk_action_of_nothing_is_none);
     tcase_add_test(test, bulk_actions_that_are_open_are_bounded);
-    tcase_add_test(test, of_two_who_start_at_once_each_has_a_list_without_holes);
+    tcase_add_test(test, two_that_start_at_once_have_lists_without_holes);
     suite_add_tcase(suite, test);
     return store_main(suite, "bulk_start");
 }

@@ -282,7 +282,7 @@ static void on_swept(void *arg, const struct mg_sweep_answer *answer, const stru
 }
 
 /* Would catch: orders set aside one by one for a cause that all of them have. */
-START_TEST(what_all_orders_are_refused_for_is_a_failure_and_no_order_is_passed_by)
+START_TEST(a_refusal_of_all_orders_is_a_failure_and_passes_none_by)
 {
     setup(0);
     rig_admin(&rig,
@@ -512,7 +512,7 @@ int main(void)
     tcase_add_test(test, an_agent_with_a_row_that_is_locked_costs_its_own_report);
     tcase_add_test(test, an_alert_with_a_row_that_is_locked_keeps_no_other_from_being_closed);
     tcase_add_test(test, a_step_that_another_session_keeps_locked_is_swept_unmarked);
-    tcase_add_test(test, what_all_orders_are_refused_for_is_a_failure_and_no_order_is_passed_by);
+    tcase_add_test(test, a_refusal_of_all_orders_is_a_failure_and_passes_none_by);
     suite_add_tcase(suite, test);
     suite_add_tcase(suite, reports);
     return store_main(suite, "damaged");

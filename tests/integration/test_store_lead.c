@@ -124,7 +124,7 @@ START_TEST(of_two_sessions_one_leads)
 }
 END_TEST
 
-START_TEST(who_resigns_makes_room_at_once)
+START_TEST(resignation_makes_room_at_once)
 {
     rig_lead(&first, "a");
     mg_store_stop_leading(first.store, rig_done, &first);
@@ -187,7 +187,7 @@ int main(void)
     tcase_add_test(test, of_two_sessions_one_leads);
     tcase_add_test(test, an_open_alert_has_the_last_text_of_its_leader);
     tcase_add_test(test, poisoned_messages_are_over_when_no_dead_letter_is_left);
-    tcase_add_test(test, who_resigns_makes_room_at_once);
+    tcase_add_test(test, resignation_makes_room_at_once);
     tcase_add_test(test, a_leader_whose_session_is_killed_is_succeeded_and_fenced);
     tcase_add_test(test, a_leader_that_is_stopped_loses_its_lock);
     tcase_add_test(test, an_ordinary_session_cannot_lead);

@@ -371,7 +371,7 @@ END_TEST
 
 /* Law 3, re-creation. Would catch: effects of a redelivered cause that are not found, and a repeated status
  * in other words than the first. */
-START_TEST(what_a_cause_did_is_found_again)
+START_TEST(effects_of_a_known_cause_are_found_again)
 {
     static struct mg_order_record record;
     order_make(&record, "o-1");
@@ -426,7 +426,7 @@ START_TEST(what_a_cause_did_is_found_again)
 END_TEST
 
 /* Law 13, nothing lost. Would catch: one order of a newer version that makes all others unreadable. */
-START_TEST(an_order_in_words_of_a_newer_version_is_told_apart)
+START_TEST(an_order_in_words_of_a_newer_version_is_distinguished)
 {
     static struct mg_order_record first, second;
     order_make(&first, "o-1");
@@ -558,8 +558,8 @@ int main(void)
     tcase_add_test(test, a_step_without_the_row_it_should_have_is_not_passed_over);
     tcase_add_test(test, a_row_that_cannot_be_stored_stands_alone);
     tcase_add_test(test, a_missing_right_is_missing_until_what_needs_it_gets_through);
-    tcase_add_test(test, what_a_cause_did_is_found_again);
-    tcase_add_test(test, an_order_in_words_of_a_newer_version_is_told_apart);
+    tcase_add_test(test, effects_of_a_known_cause_are_found_again);
+    tcase_add_test(test, an_order_in_words_of_a_newer_version_is_distinguished);
     tcase_add_test(test, a_commit_moves_wake_at_only_to_an_earlier_time_or_to_none);
     tcase_add_test(test, alerts_go_with_the_order_and_the_last_word_counts);
     tcase_add_test(test, a_large_batch_goes_through_in_one_piece);

@@ -217,7 +217,7 @@ START_TEST(a_queue_that_refuses_one_of_many_is_tried_with_one_again)
 END_TEST
 
 /* Would catch: statuses that are owed from their commit on and are never tried. */
-START_TEST(what_no_queue_was_tried_for_is_asked_for_after_a_second)
+START_TEST(an_owed_status_that_was_not_tried_is_retried_after_a_second)
 {
     orders_make(1, 3, "client");
     rig_admin(&rig,
@@ -238,7 +238,7 @@ START_TEST(what_no_queue_was_tried_for_is_asked_for_after_a_second)
 END_TEST
 
 /* Would catch: statuses that wait for hours because a clock that was ahead set the time of their retry. */
-START_TEST(a_clock_that_went_back_makes_nobody_wait)
+START_TEST(a_step_back_of_the_clock_delays_no_status)
 {
     orders_make(1, 2, "away");
     mark(1, 2, true, false, "away");
@@ -252,7 +252,7 @@ START_TEST(a_clock_that_went_back_makes_nobody_wait)
 END_TEST
 
 /* Would catch: the same, if the clock was set only while the retry was under way. */
-START_TEST(a_clock_that_was_ahead_when_a_retry_failed_makes_nobody_wait)
+START_TEST(a_clock_that_was_ahead_when_a_retry_failed_delays_no_status)
 {
     orders_make(1, 2, "away");
     mark(1, 2, true, false, "away");
@@ -268,7 +268,7 @@ START_TEST(a_clock_that_was_ahead_when_a_retry_failed_makes_nobody_wait)
 END_TEST
 
 /* Would catch: the same, if the clock was ahead when the retry began and right when it failed. */
-START_TEST(a_clock_that_is_right_when_a_retry_fails_makes_nobody_wait)
+START_TEST(a_clock_that_is_right_when_a_retry_fails_delays_no_status)
 {
     orders_make(1, 2, "away");
     mark(1, 2, true, false, "away");
@@ -282,7 +282,7 @@ START_TEST(a_clock_that_is_right_when_a_retry_fails_makes_nobody_wait)
 END_TEST
 
 /* Would catch: statuses that stay with the queue that their client has left. */
-START_TEST(what_is_owed_is_owed_to_where_the_order_is_attached_now)
+START_TEST(statuses_are_owed_to_the_present_attachment_of_the_order)
 {
     orders_make(1, 2, "left");
     rig_admin(&rig, "UPDATE order_process SET reply_to = 'new' WHERE order_id = 'o-2'");
@@ -299,7 +299,7 @@ START_TEST(what_is_owed_is_owed_to_where_the_order_is_attached_now)
 END_TEST
 
 /* Would catch: statuses that are owed for ever, are given up while they may arrive, or vanish. */
-START_TEST(what_is_owed_for_too_long_is_given_up_and_kept)
+START_TEST(statuses_owed_for_too_long_are_given_up_and_kept)
 {
     orders_make(1, 4, "gone");
     orders_make(5, 1, "other");
@@ -354,7 +354,7 @@ END_TEST
 
 /* Would catch: a portion that grows with the number of owed statuses, and a next portion that waits for
  * hours. */
-START_TEST(what_is_given_up_is_given_up_in_bites)
+START_TEST(owed_statuses_are_given_up_in_bounded_batches)
 {
     orders_make(1, 600, "gone");
     rig_admin(&rig,
@@ -405,7 +405,7 @@ START_TEST(a_queue_that_is_marked_meanwhile_is_not_forgotten)
 END_TEST
 
 /* Would catch: questions of a former leader that still change rows. */
-START_TEST(who_leads_no_more_asks_nothing)
+START_TEST(a_former_leader_asks_nothing)
 {
     orders_make(1, 1, "away");
     mark(1, 1, true, false, "away");
@@ -525,15 +525,15 @@ int main(void)
     tcase_add_test(test, one_clients_gone_queues_hold_up_no_others);
     tcase_add_test(test, when_a_queue_takes_one_the_others_follow);
     tcase_add_test(test, a_queue_that_refuses_one_of_many_is_tried_with_one_again);
-    tcase_add_test(test, what_no_queue_was_tried_for_is_asked_for_after_a_second);
-    tcase_add_test(test, a_clock_that_went_back_makes_nobody_wait);
-    tcase_add_test(test, a_clock_that_was_ahead_when_a_retry_failed_makes_nobody_wait);
-    tcase_add_test(test, a_clock_that_is_right_when_a_retry_fails_makes_nobody_wait);
-    tcase_add_test(test, what_is_owed_is_owed_to_where_the_order_is_attached_now);
-    tcase_add_test(test, what_is_owed_for_too_long_is_given_up_and_kept);
+    tcase_add_test(test, an_owed_status_that_was_not_tried_is_retried_after_a_second);
+    tcase_add_test(test, a_step_back_of_the_clock_delays_no_status);
+    tcase_add_test(test, a_clock_that_was_ahead_when_a_retry_failed_delays_no_status);
+    tcase_add_test(test, a_clock_that_is_right_when_a_retry_fails_delays_no_status);
+    tcase_add_test(test, statuses_are_owed_to_the_present_attachment_of_the_order);
+    tcase_add_test(test, statuses_owed_for_too_long_are_given_up_and_kept);
     tcase_add_test(test, each_queue_counts_the_alerts_of_those_before_it);
-    tcase_add_test(test, what_is_given_up_is_given_up_in_bites);
-    tcase_add_test(test, who_leads_no_more_asks_nothing);
+    tcase_add_test(test, owed_statuses_are_given_up_in_bounded_batches);
+    tcase_add_test(test, a_former_leader_asks_nothing);
     tcase_add_test(test, a_question_reads_no_more_however_much_is_owed);
     tcase_add_test(test, statuses_that_cannot_be_read_are_a_failed_retry);
     tcase_add_test(test, a_queue_that_is_marked_meanwhile_is_not_forgotten); /* last: it changes the clock */

@@ -73,7 +73,7 @@ END_TEST
 
 /* Would catch: an order with more results than the memory set aside: its owed statuses are never read, and
  * later ones wait behind them. */
-START_TEST(what_is_owed_is_read_however_much_the_order_holds)
+START_TEST(owed_statuses_are_read_from_orders_of_any_size)
 {
     static struct mg_order_record record;
     order_make(&record, "o-1");
@@ -122,7 +122,7 @@ int main(void)
     tcase_set_timeout(test, 120);
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_test(test, owed_statuses_are_read_oldest_first_until_they_are_settled);
-    tcase_add_test(test, what_is_owed_is_read_however_much_the_order_holds);
+    tcase_add_test(test, owed_statuses_are_read_from_orders_of_any_size);
     tcase_add_test(test, of_large_statuses_as_many_are_read_as_there_is_room_for);
     suite_add_tcase(suite, test);
     return store_main(suite, "owed_read");

@@ -183,7 +183,7 @@ START_TEST(newest_pages_show_every_order_once)
 END_TEST
 
 /* Would catch: "none" as the answer for orders that were not looked at. */
-START_TEST(a_page_that_found_nothing_says_how_far_it_looked)
+START_TEST(an_empty_page_holds_the_end_of_its_search)
 {
     const char *const params[] = {"", "rare", "", "", "", "50", "", ""};
     const char *const cancelled[] = {"cancelled", "", "", "", "", "50", "", ""};
@@ -261,7 +261,7 @@ int main(void)
     tcase_add_checked_fixture(cases, setup, teardown);
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, newest_pages_show_every_order_once);
-    tcase_add_test(cases, a_page_that_found_nothing_says_how_far_it_looked);
+    tcase_add_test(cases, an_empty_page_holds_the_end_of_its_search);
     tcase_add_test(cases, a_time_is_found_without_looking_at_what_came_later);
     tcase_add_test(cases, open_pages_show_every_open_order_once_the_first_first);
     tcase_add_test(cases, empty_tables_have_empty_pages);

@@ -109,7 +109,7 @@ START_TEST(as_many_are_asked_about_as_there_is_room_for_and_the_oldest_first)
 }
 END_TEST
 
-START_TEST(what_is_not_yet_due_is_left)
+START_TEST(parked_steps_that_are_not_due_are_left)
 {
     struct mg_step step = parked_step(-3000);
     store_parked("o-1", &step, 0, false);
@@ -119,7 +119,7 @@ START_TEST(what_is_not_yet_due_is_left)
 END_TEST
 
 /* Would catch: steps that wait for as long as a clock was ahead, even if that is half a minute. */
-START_TEST(what_a_clock_that_was_ahead_parked_is_asked_about)
+START_TEST(a_step_parked_by_a_clock_ahead_is_asked_about)
 {
     struct mg_step hour = parked_step(-3600000), half_minute = parked_step(-30000);
     store_parked("o-1", &half_minute, 0, false);
@@ -254,7 +254,7 @@ START_TEST(a_parked_order_expires_in_time)
 END_TEST
 
 /* Would catch: a deadline that waits until all steps woken by a clock's step back are asked about. */
-START_TEST(what_was_woken_leaves_room_for_deadlines)
+START_TEST(woken_steps_leave_room_for_deadlines)
 {
     struct mg_step waiting = {.state = MG_STEP_WAITING, .attempt = 2, .due_at_ms = now_ms + 3600000};
     struct mg_step running = {.state = MG_STEP_RUNNING, .attempt = 2, .complete_by_ms = now_ms - 10};
@@ -327,7 +327,7 @@ START_TEST(a_mark_that_was_left_behind_is_taken_away)
 END_TEST
 
 /* Would catch: steps of orders in error that are asked about for ever, before all steps that can go out. */
-START_TEST(what_an_order_that_ended_left_waiting_is_asked_about_no_more)
+START_TEST(waiting_steps_of_an_ended_order_are_not_asked_about)
 {
     struct mg_step step = parked_step(1000);
     store_parked("o-1", &step, 0, false);
@@ -341,7 +341,7 @@ START_TEST(what_an_order_that_ended_left_waiting_is_asked_about_no_more)
 }
 END_TEST
 
-START_TEST(what_is_parked_no_more_is_not_marked)
+START_TEST(steps_that_are_no_longer_parked_are_not_marked)
 {
     static struct mg_order_record record;
     struct mg_event_record event;
@@ -358,7 +358,7 @@ START_TEST(what_is_parked_no_more_is_not_marked)
 }
 END_TEST
 
-START_TEST(who_leads_no_more_asks_nothing)
+START_TEST(a_former_leader_asks_nothing)
 {
     struct mg_step step = parked_step(1000);
     store_parked("o-1", &step, 0, false);
@@ -448,21 +448,21 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, as_many_are_asked_about_as_there_is_room_for_and_the_oldest_first);
-    tcase_add_test(tcase, what_is_not_yet_due_is_left);
-    tcase_add_test(tcase, what_a_clock_that_was_ahead_parked_is_asked_about);
+    tcase_add_test(tcase, parked_steps_that_are_not_due_are_left);
+    tcase_add_test(tcase, a_step_parked_by_a_clock_ahead_is_asked_about);
     tcase_add_test(tcase, each_queue_of_a_service_has_its_own_room);
     tcase_add_test(tcase, of_more_services_than_one_answer_names_each_is_asked_about);
     tcase_add_test(tcase, behind_a_closed_gate_nothing_is_asked);
     tcase_add_test(tcase, a_gate_that_is_open_for_a_probe_is_reported_as_such);
     tcase_add_test(tcase, the_sweep_meets_a_parked_step_once);
     tcase_add_test(tcase, a_parked_order_expires_in_time);
-    tcase_add_test(tcase, what_was_woken_leaves_room_for_deadlines);
+    tcase_add_test(tcase, woken_steps_leave_room_for_deadlines);
     tcase_add_test(tcase, deadlines_are_asked_about_before_waits);
     tcase_add_test(tcase, the_sweep_marks_what_is_not_marked);
     tcase_add_test(tcase, a_mark_that_was_left_behind_is_taken_away);
-    tcase_add_test(tcase, what_an_order_that_ended_left_waiting_is_asked_about_no_more);
-    tcase_add_test(tcase, what_is_parked_no_more_is_not_marked);
-    tcase_add_test(tcase, who_leads_no_more_asks_nothing);
+    tcase_add_test(tcase, waiting_steps_of_an_ended_order_are_not_asked_about);
+    tcase_add_test(tcase, steps_that_are_no_longer_parked_are_not_marked);
+    tcase_add_test(tcase, a_former_leader_asks_nothing);
     tcase_add_test(tcase, parked_steps_are_counted_up_to_a_limit);
     tcase_add_test(tcase, a_workflow_that_does_without_a_service_is_found);
     tcase_add_test(tcase, no_index_stands_on_what_a_plain_step_changes);

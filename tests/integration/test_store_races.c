@@ -72,7 +72,7 @@ static int writer_end(struct writer *writer)
 
 /* Law 4, version guard. Would catch: processes that deadlock on rows, that undo each other's writes, or that
  * get a wrong answer. */
-START_TEST(what_two_write_at_once_is_what_they_are_told)
+START_TEST(two_writers_at_once_get_true_answers)
 {
     static struct writer writers[2];
     uint64_t random = 7;
@@ -107,7 +107,7 @@ int main(void)
     Suite *suite = suite_create("store races");
     TCase *test = tcase_create("races");
     tcase_set_timeout(test, 120);
-    tcase_add_test(test, what_two_write_at_once_is_what_they_are_told);
+    tcase_add_test(test, two_writers_at_once_get_true_answers);
     suite_add_tcase(suite, test);
     return store_main(suite, "store_races");
 }

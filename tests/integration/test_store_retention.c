@@ -182,7 +182,7 @@ END_TEST
 
 /* Would catch: an order that leaves while another row still needs it. Each order here is held back by one
  * reason alone. */
-START_TEST(what_is_still_needed_stays)
+START_TEST(rows_that_are_still_needed_stay)
 {
     orders_end(12);
     rig_admin(
@@ -244,7 +244,7 @@ START_TEST(a_bite_is_bounded_and_all_are_found)
 END_TEST
 
 /* Would catch: an archive that holds less of an order than the tables did, or other values. */
-START_TEST(what_was_kept_is_what_there_was)
+START_TEST(archived_rows_equal_the_original_ones)
 {
     static const struct {
         enum mg_report hot, archived;
@@ -414,7 +414,7 @@ END_TEST
 
 /* Would catch: a policy that lets orders leave while their clients still use them, and a policy without an
  * author on record. */
-START_TEST(a_policy_is_a_day_at_least_and_says_who)
+START_TEST(a_policy_is_a_day_at_least_and_names_its_author)
 {
     struct mg_retention wanted = {.has_hot = true, .hot_ms = MG_HOT_MIN_MS - 1, .reason = "why", .by = "ann"};
     rig_admin(&rig, "UPDATE retention SET hot = NULL;"
@@ -487,7 +487,7 @@ START_TEST(a_day_is_dropped_when_it_was_taken_whole)
 END_TEST
 
 /* Would catch: a drop that readers have to wait for, and one that stays half done after an interruption. */
-START_TEST(who_reads_is_not_waited_for_and_what_was_broken_off_is_finished)
+START_TEST(a_reader_delays_no_archiving_and_an_interrupted_one_is_finished)
 {
     old_day_make();
     rig_admin(&rig, "BEGIN; SELECT count(*) FROM order_archive");
@@ -512,7 +512,7 @@ END_TEST
 
 /* Would catch: a day that is dropped although an operator detached it to keep it, or although the policy now
  * keeps it. */
-START_TEST(a_day_that_somebody_else_detached_is_left_alone)
+START_TEST(a_day_detached_by_another_session_is_left_alone)
 {
     old_day_make();
     rig_admin(&rig, "ALTER TABLE order_archive DETACH PARTITION order_archive_20200131");
@@ -583,17 +583,17 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, only_the_leader_moves_and_only_by_a_policy);
-    tcase_add_test(tcase, what_is_still_needed_stays);
+    tcase_add_test(tcase, rows_that_are_still_needed_stay);
     tcase_add_test(tcase, a_bite_is_bounded_and_all_are_found);
-    tcase_add_test(tcase, what_was_kept_is_what_there_was);
+    tcase_add_test(tcase, archived_rows_equal_the_original_ones);
     tcase_add_test(tcase, a_look_reads_some_pages_and_no_table);
     tcase_add_test(tcase, an_archived_order_is_found_by_its_id);
     tcase_add_test(tcase, an_order_that_cannot_be_moved_is_passed_by_and_named);
     tcase_add_test(tcase, an_order_with_a_locked_step_is_passed_by_and_named);
-    tcase_add_test(tcase, a_policy_is_a_day_at_least_and_says_who);
+    tcase_add_test(tcase, a_policy_is_a_day_at_least_and_names_its_author);
     tcase_add_test(tcase, a_day_is_dropped_when_it_was_taken_whole);
-    tcase_add_test(tcase, who_reads_is_not_waited_for_and_what_was_broken_off_is_finished);
-    tcase_add_test(tcase, a_day_that_somebody_else_detached_is_left_alone);
+    tcase_add_test(tcase, a_reader_delays_no_archiving_and_an_interrupted_one_is_finished);
+    tcase_add_test(tcase, a_day_detached_by_another_session_is_left_alone);
     tcase_add_test(tcase, each_day_goes_by_the_policy_as_it_is_and_for_itself);
     tcase_add_test(tcase, days_are_there_a_week_before_they_are_needed);
     suite_add_tcase(suite, tcase);

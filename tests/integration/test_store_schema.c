@@ -188,7 +188,7 @@ START_TEST(migrating_at_the_same_time_applies_each_file_once)
 END_TEST
 
 /* Would catch: a schema that admits programs which it was not written to serve. */
-START_TEST(a_file_says_which_programs_it_serves)
+START_TEST(a_file_names_the_programs_that_it_serves)
 {
     struct mg_err err;
     write_file("0003_third.sql", "-- serves programs from schema 2\nSELECT 1;");
@@ -519,7 +519,7 @@ int main(void)
     tcase_add_test(migrations, an_applied_file_must_not_change);
     tcase_add_test(migrations, a_database_that_is_ahead_of_the_folder_is_left_alone);
     tcase_add_test(migrations, migrating_at_the_same_time_applies_each_file_once);
-    tcase_add_test(migrations, a_file_says_which_programs_it_serves);
+    tcase_add_test(migrations, a_file_names_the_programs_that_it_serves);
     tcase_add_test(migrations, a_file_that_serves_programs_of_the_future_is_bad_input);
     tcase_add_test(migrations, grants_are_applied_each_time);
     tcase_add_test(migrations, a_record_of_schema_1_is_taken_over_and_its_programs_go_on);

@@ -82,7 +82,7 @@ END_TEST
 
 /* Would catch: a status that is not found behind many events, and an order that reads them all at each
  * repetition. */
-START_TEST(what_was_sent_long_ago_is_found_and_what_is_near_is_found_near)
+START_TEST(statuses_sent_long_ago_are_found_and_recent_ones_nearby)
 {
     const struct mg_load load = {"o-1", {NULL, 0}, true};
     story_make(3 * MG_SENT_EVENTS_MAX);
@@ -108,7 +108,7 @@ int main(void)
     TCase *test = tcase_create("sent");
     tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_test(test, what_was_sent_long_ago_is_found_and_what_is_near_is_found_near);
+    tcase_add_test(test, statuses_sent_long_ago_are_found_and_recent_ones_nearby);
     tcase_add_test(test, an_order_that_is_asked_about_often_is_read_once); /* last: it changes a function */
     suite_add_tcase(suite, test);
     return store_main(suite, "sent");

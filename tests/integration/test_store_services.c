@@ -50,7 +50,7 @@ static void report_state(const char *instance, const char *breaker, bool is_read
 
 /* Law 7, waiting is not failing. Would catch: requests that are sent into an open breaker, and a service that
  * stays shut by a report of a dead agent. */
-START_TEST(a_service_is_shut_only_if_all_its_agents_say_so)
+START_TEST(a_service_is_closed_only_if_all_its_agents_report_it)
 {
     ck_assert_int_eq(gate_of("payment"), MG_REASON_NO_CONSUMER);
     report_state("a", "open", true);
@@ -197,7 +197,7 @@ END_TEST
 
 /* Would catch: an operator's change that blindly undoes another's; a limit that a pause erases; a change
  * without an author on record. */
-START_TEST(what_operators_want_is_changed_by_version_and_noted)
+START_TEST(the_wanted_state_is_changed_by_version_and_recorded)
 {
     ck_assert_int_eq(put_setting((struct mg_service_setting){.verb = MG_SETTING_PAUSE, .service = "nobodys"}),
                      MG_CHANGE_NOT_FOUND);
@@ -506,7 +506,7 @@ static void woken_and_seen(const char *seconds_ago)
  * none so. */
 /* Would catch: a dead agent that counts as alive for as long as the clock was put back, and holds the role of
  * prober. */
-START_TEST(who_has_gone_before_the_clock_was_put_back_is_gone)
+START_TEST(agents_gone_before_a_step_back_of_the_clock_stay_gone)
 {
     report_state("a", "half_open", true);
     report_state("b", "open", true);
@@ -554,12 +554,12 @@ int main(void)
     TCase *test = tcase_create("services");
     tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_test(test, a_service_is_shut_only_if_all_its_agents_say_so);
+    tcase_add_test(test, a_service_is_closed_only_if_all_its_agents_report_it);
     tcase_add_test(test, a_service_is_probed_while_none_of_its_agents_has_found_it_well);
     tcase_add_test(test, of_an_agents_reports_the_newest_stands_whatever_their_order);
-    tcase_add_test(test, who_has_gone_before_the_clock_was_put_back_is_gone);
+    tcase_add_test(test, agents_gone_before_a_step_back_of_the_clock_stay_gone);
     tcase_add_test(test, a_pause_shuts_a_service_until_it_is_over);
-    tcase_add_test(test, what_operators_want_is_changed_by_version_and_noted);
+    tcase_add_test(test, the_wanted_state_is_changed_by_version_and_recorded);
     tcase_add_test(test, an_alert_is_new_once_until_it_is_closed);
     tcase_add_test(test, an_open_alert_is_acknowledged_once);
     tcase_add_test(test, an_alert_of_what_happened_once_is_closed_though_it_was_acknowledged);

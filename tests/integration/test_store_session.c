@@ -309,7 +309,7 @@ START_TEST(too_many_calls_are_refused_and_all_are_answered)
 }
 END_TEST
 
-START_TEST(a_server_that_is_not_there_is_said_once_and_calls_are_transient)
+START_TEST(a_missing_server_is_logged_once_and_calls_are_transient)
 {
     rig_start_with(&rig, (struct mg_store_options){.dsn = "host=127.0.0.1 port=1 dbname=x user=x"}, false);
     rig_wait(&rig, was_down);
@@ -417,7 +417,7 @@ int main(void)
     tcase_add_test(up, a_commit_whose_preparing_waits_too_long_is_run_again);
     tcase_add_test(up, a_writer_that_was_stopped_in_the_midst_does_not_keep_its_locks);
     tcase_add_test(up, too_many_calls_are_refused_and_all_are_answered);
-    tcase_add_test(down, a_server_that_is_not_there_is_said_once_and_calls_are_transient);
+    tcase_add_test(down, a_missing_server_is_logged_once_and_calls_are_transient);
     tcase_add_test(down, a_connection_string_that_cannot_be_read_is_bad_input);
     tcase_add_test(down, a_schema_that_does_not_serve_this_program_is_refused_and_taken_when_it_does);
     tcase_add_test(down, an_older_schema_is_refused_with_what_to_do);

@@ -124,7 +124,7 @@ START_TEST(a_wait_that_is_over_is_due)
 END_TEST
 
 /* Would catch: an order that is never looked at again after a lost push, or at every sweep. */
-START_TEST(what_is_not_yet_due_is_looked_at_when_it_will_be)
+START_TEST(steps_that_are_not_due_are_examined_when_they_are)
 {
     struct mg_step running = {.state = MG_STEP_RUNNING, .complete_by_ms = now_ms + 50000};
     store_order("o-running", MG_ORDER_PROCESSING, &running, now_ms + 90000);
@@ -392,7 +392,7 @@ START_TEST(the_brake_holds_back_the_latest_and_nothing_else)
 }
 END_TEST
 
-START_TEST(a_full_sweep_says_so_and_the_next_takes_the_rest)
+START_TEST(a_full_sweep_reports_it_and_the_next_takes_the_rest)
 {
     for (int i = 0; i < 5; i++) {
         char order_id[16];
@@ -498,7 +498,7 @@ int main(void)
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_test(test, an_attempt_past_its_complete_by_is_overdue_once);
     tcase_add_test(test, a_wait_that_is_over_is_due);
-    tcase_add_test(test, what_is_not_yet_due_is_looked_at_when_it_will_be);
+    tcase_add_test(test, steps_that_are_not_due_are_examined_when_they_are);
     tcase_add_test(test, an_order_past_its_complete_by_has_expired_while_it_goes_forward);
     tcase_add_test(test, an_open_order_in_which_nothing_moves_is_nudged);
     tcase_add_test(test, an_order_whose_end_is_left_is_nudged_once_no_scheduler_waits_for_the_verdict);
@@ -509,7 +509,7 @@ int main(void)
     tcase_add_test(test, deadlines_that_passed_in_the_gap_get_their_grace);
     tcase_add_test(test, a_deadline_from_before_a_step_back_is_judged_by_its_own_clock);
     tcase_add_test(test, the_brake_holds_back_the_latest_and_nothing_else);
-    tcase_add_test(test, a_full_sweep_says_so_and_the_next_takes_the_rest);
+    tcase_add_test(test, a_full_sweep_reports_it_and_the_next_takes_the_rest);
     tcase_add_test(test, a_leader_of_an_earlier_epoch_changes_nothing);
     tcase_add_test(test, a_take_over_under_way_is_waited_for);
     tcase_add_test(test, a_row_that_is_being_written_is_left_alone);

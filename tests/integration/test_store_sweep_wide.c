@@ -105,7 +105,7 @@ END_TEST
 
 /* Would catch: held-back orders that come again long before their turn, and take the places of newly due
  * ones. */
-START_TEST(what_is_held_back_comes_again_when_its_turn_may_be)
+START_TEST(steps_held_back_return_when_they_may_go)
 {
     store_running("a", 3, 32, 60);
     options.overdue_limit = 8;
@@ -193,7 +193,7 @@ int main(void)
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_test(test, a_service_with_very_many_overdue_attempts_holds_up_no_other);
     tcase_add_test(test, the_brake_gives_each_service_its_turns);
-    tcase_add_test(test, what_is_held_back_comes_again_when_its_turn_may_be);
+    tcase_add_test(test, steps_held_back_return_when_they_may_go);
     tcase_add_test(test, a_sweep_looks_at_so_many_steps_and_leaves_the_orders_beyond);
     tcase_add_test(test, a_sweep_costs_as_much_as_it_has_steps);
     suite_add_tcase(suite, test);

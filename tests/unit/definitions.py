@@ -90,7 +90,7 @@ class Definitions(unittest.TestCase):
             (self.secrets / user).rename(self.secrets / f"amqp-{user}")
         self.make("--prefix", "amqp-")
 
-    def test_what_is_missing_or_wrong_is_said_and_nothing_is_printed(self):
+    def test_missing_or_wrong_secrets_are_named_and_nothing_is_printed(self):
         self.put("agent-blank", "\n")
         for words, said in ((("--service", "absent"), "agent-absent"), (("--service", "blank"), "agent-blank"),
                             (("--service", "a.b"), "a.b"), (("--client", "Shop"), "Shop"), (("--service",), "--service"),

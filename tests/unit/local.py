@@ -91,7 +91,7 @@ class Facts:
 
 
 class Verdict(unittest.TestCase):
-    def test_what_is_right_is_right(self):
+    def test_right_facts_pass(self):
         self.assertEqual(Facts().judge(), [])
 
     def test_every_wrong_number_is_seen(self):
@@ -133,7 +133,7 @@ class Ports(unittest.TestCase):
 
 
 class Ending(unittest.TestCase):
-    def test_what_was_never_started_can_be_ended(self):
+    def test_a_process_that_was_never_started_can_be_ended(self):
         process = processes.Process("nobody", ["/bin/false"], "/dev/null")
         self.assertIsNone(process.terminate())
         process.kill()

@@ -352,7 +352,7 @@ class ServiceTest(unittest.TestCase):
                 self.assertIn(text, why)
                 self.assertEqual(service.standing(), [])  # also a wrong effect is undone
 
-    def test_what_follows_for_the_step(self):
+    def test_consequences_for_the_step(self):
         for kind, on_unknown, at_most_once, note in (
                 (Forgets, "verify", True, None), (FindsNothing, "retry", False, None), (Refuses, "operator", True, None),
                 (RefusesUndo, "verify", False, "pivot"), (KeepsNoMark, "verify", False, "3 s"),

@@ -168,7 +168,7 @@ START_TEST(it_is_done_when_none_waits_and_none_is_under_way)
 }
 END_TEST
 
-START_TEST(what_has_ended_stays_so)
+START_TEST(an_ended_bulk_action_stays_ended)
 {
     struct mg_bulk bulk = running();
     bulk.state = MG_BULK_STOPPED;
@@ -287,7 +287,7 @@ START_TEST(a_rate_holds_in_every_span_of_time)
 }
 END_TEST
 
-START_TEST(an_order_is_what_its_row_and_its_story_say)
+START_TEST(the_state_of_an_order_is_that_of_its_row_and_story)
 {
     static const struct {
         struct mg_bulk_order order;
@@ -328,13 +328,13 @@ int main(void)
     tcase_add_test(tests, it_stops_when_too_many_of_the_newest_failed);
     tcase_add_test(tests, a_paused_bulk_action_asks_for_nothing_and_ends_with_its_last_order);
     tcase_add_test(tests, it_is_done_when_none_waits_and_none_is_under_way);
-    tcase_add_test(tests, what_has_ended_stays_so);
+    tcase_add_test(tests, an_ended_bulk_action_stays_ended);
     tcase_add_test(tests, no_more_are_asked_for_than_there_are_and_may_be_under_way);
     tcase_add_test(tests, the_next_is_asked_for_a_spacing_later);
     tcase_add_test(tests, a_clock_that_was_put_back_holds_nothing_up);
     tcase_add_test(tests, no_more_commands_wait_to_be_taken_than_a_burst);
     tcase_add_test(tests, a_rate_holds_in_every_span_of_time);
-    tcase_add_test(tests, an_order_is_what_its_row_and_its_story_say);
+    tcase_add_test(tests, the_state_of_an_order_is_that_of_its_row_and_story);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

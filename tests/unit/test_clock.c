@@ -97,7 +97,7 @@ static const char *const NOT_DURATIONS[] = {
 };
 
 /* Catches: a duration that overflows into a short one, and half-read texts. */
-START_TEST(what_is_no_duration_is_refused)
+START_TEST(a_text_that_is_no_duration_is_refused)
 {
     ck_assert_int_eq(mg_duration_parse(NOT_DURATIONS[_i]), -1);
 }
@@ -186,7 +186,7 @@ START_TEST(a_second_step_forward_leaves_those_their_time_that_the_first_has_pass
 END_TEST
 
 /* Catches: a slow answer after which a quick one looks like a clock that was set forward. */
-START_TEST(what_a_slow_answer_leaves_open_is_no_step)
+START_TEST(an_uncertainty_of_a_slow_answer_is_no_step)
 {
     mg_far_clock_init(&far, 999000, 1000);
     (void)mg_far_clock_note(&far, 101000, 1000, 9000); /* read at 1000, and the wall clock is wrong */
@@ -279,7 +279,7 @@ START_TEST(a_right_clock_below_the_high_one_makes_no_earlier_moment_a_low_one)
 END_TEST
 
 /* Catches: a verdict by the high clock on what another one may have set. */
-START_TEST(what_no_known_high_clock_has_shown_is_spared_as_before)
+START_TEST(a_deadline_of_no_known_high_clock_is_spared_as_before)
 {
     back_and_right();
     ck_assert(is_spared_at(130000, right(110000), right(-2 * HOUR_MS - 1))); /* before the first answer */
@@ -409,7 +409,7 @@ int main(void)
     tcase_add_loop_test(tests, a_moment_is_written_as_rfc_3339, 0, sizeof(MOMENTS) / sizeof(MOMENTS[0]));
     tcase_add_loop_test(tests, a_duration_is_read_and_written_shortest, 0,
                         sizeof(DURATIONS) / sizeof(DURATIONS[0]));
-    tcase_add_loop_test(tests, what_is_no_duration_is_refused, 0,
+    tcase_add_loop_test(tests, a_text_that_is_no_duration_is_refused, 0,
                         sizeof(NOT_DURATIONS) / sizeof(NOT_DURATIONS[0]));
     tcase_add_test(tests, no_text_is_no_duration);
     suite_add_tcase(suite, tests);
@@ -420,10 +420,10 @@ int main(void)
     tcase_add_test(of_others, a_step_back_leaves_those_their_time_that_a_longer_step_forward_has_passed);
     tcase_add_test(of_others, a_second_step_forward_leaves_those_their_time_that_the_first_has_passed);
     tcase_add_test(of_others, the_first_answer_is_no_step);
-    tcase_add_test(of_others, what_a_slow_answer_leaves_open_is_no_step);
+    tcase_add_test(of_others, an_uncertainty_of_a_slow_answer_is_no_step);
     tcase_add_test(of_others, a_deadline_of_before_a_step_back_is_judged_by_its_own_clock);
     tcase_add_test(of_others, a_right_clock_below_the_high_one_makes_no_earlier_moment_a_low_one);
-    tcase_add_test(of_others, what_no_known_high_clock_has_shown_is_spared_as_before);
+    tcase_add_test(of_others, a_deadline_of_no_known_high_clock_is_spared_as_before);
     tcase_add_test(of_others, after_a_silence_no_high_clock_is_known);
     tcase_add_test(of_others, a_step_forward_beyond_the_high_clock_leaves_its_deadlines_their_time);
     tcase_add_loop_test(of_others, a_second_step_back_leaves_the_high_clock_known, 0, 2);

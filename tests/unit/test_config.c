@@ -294,7 +294,7 @@ START_TEST(a_secret_file_may_be_read_again)
 END_TEST
 
 /* Catches: a running service that waits for ever to read a secret from a path that is a pipe now. */
-START_TEST(reading_a_secret_again_waits_for_nobody)
+START_TEST(reading_a_secret_again_never_waits)
 {
     enum mg_config_reread state = MG_REREAD_NO_FILE;
     char line[128];
@@ -456,7 +456,7 @@ END_TEST
 
 /* Catches: help that leaves an option out, shows a secret's default, or mixes connections with other options.
  */
-START_TEST(help_tells_every_option_and_ends)
+START_TEST(help_lists_every_option_and_ends)
 {
     ck_assert_int_eq(LOAD("--help", "--unknown"), MG_OK);
     ck_assert_int_eq(action, MG_CONFIG_EXIT);
@@ -500,7 +500,7 @@ START_TEST(the_printed_configuration_can_be_read_back_and_holds_no_secret)
 END_TEST
 
 /* Catches: a check that starts the service, or accepts a configuration that a start would refuse. */
-START_TEST(check_config_checks_and_says_so)
+START_TEST(check_config_checks_and_reports_it)
 {
     ck_assert_int_eq(LOAD("--check-config"), MG_OK);
     ck_assert_int_eq(action, MG_CONFIG_CHECK);
@@ -562,7 +562,7 @@ int main(void)
     tcase_add_test(tests, a_secret_may_come_from_a_file);
     tcase_add_test(tests, a_secret_that_is_unclear_is_refused);
     tcase_add_test(tests, a_secret_file_may_be_read_again);
-    tcase_add_test(tests, reading_a_secret_again_waits_for_nobody);
+    tcase_add_test(tests, reading_a_secret_again_never_waits);
     tcase_add_loop_test(tests, a_password_on_the_command_line_is_refused, 0,
                         sizeof(ON_COMMAND_LINE) / sizeof(ON_COMMAND_LINE[0]));
     tcase_add_loop_test(tests, bad_arguments_are_refused_in_one_clear_line, 0,
@@ -572,9 +572,9 @@ int main(void)
     tcase_add_test(tests, a_bad_value_is_refused_even_where_it_is_overridden);
     tcase_add_test(tests, too_many_values_are_refused);
     tcase_add_test(tests, a_file_that_is_no_text_is_refused);
-    tcase_add_test(tests, help_tells_every_option_and_ends);
+    tcase_add_test(tests, help_lists_every_option_and_ends);
     tcase_add_test(tests, the_printed_configuration_can_be_read_back_and_holds_no_secret);
-    tcase_add_test(tests, check_config_checks_and_says_so);
+    tcase_add_test(tests, check_config_checks_and_reports_it);
     tcase_add_loop_test(tests, passwords_are_taken_out_of_urls, 0, sizeof(URLS) / sizeof(URLS[0]));
     suite_add_tcase(suite, tests);
     return run_suite(suite);

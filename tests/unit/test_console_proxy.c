@@ -199,7 +199,7 @@ static void csrf_get(const char *headers, char ret_csrf[MG_CSRF_SIZE])
 /* ---- trusted headers ---- */
 
 /* Catches: a user or a role that differs from the headers; a name that a token could have, too. */
-START_TEST(whom_a_proxy_names_may_what_their_groups_say)
+START_TEST(a_user_named_by_a_proxy_has_the_rights_of_the_groups)
 {
     expect(get("me", OPERATOR), 200, "{\"name\": \"otto via gate\", \"role\": \"operator\"");
     expect(get("me", OPERATOR), 200, "\"needs_login\": false");
@@ -222,7 +222,7 @@ START_TEST(whom_a_proxy_names_may_what_their_groups_say)
 END_TEST
 
 /* Catches: a stranger that reaches the port, not through the proxy, and sends the proxy's headers. */
-START_TEST(who_does_not_prove_to_be_the_proxy_is_refused)
+START_TEST(a_request_without_proof_of_the_proxy_is_refused)
 {
     static const char *const refused[] = {
         OTTO,
@@ -297,7 +297,7 @@ END_TEST
 /* ---- changes ---- */
 
 /* Catches: a change by the page of another user, or of another console; one by a reader. */
-START_TEST(a_change_carries_what_only_its_own_user_was_told)
+START_TEST(a_change_carries_a_secret_of_its_own_user)
 {
     char otto[MG_CSRF_SIZE], anna[MG_CSRF_SIZE];
     csrf_get(OPERATOR, otto);
@@ -364,7 +364,7 @@ END_TEST
 
 /* Catches: a login behind a proxy, without any effect on the identity; a console that asks for a token
  * although no user can log in. */
-START_TEST(whom_a_proxy_names_has_no_login)
+START_TEST(a_user_named_by_a_proxy_has_no_login)
 {
     char csrf[MG_CSRF_SIZE];
     csrf_get(OPERATOR, csrf);
@@ -485,14 +485,14 @@ int main(void)
     TCase *tests = tcase_create("proxy");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, whom_a_proxy_names_may_what_their_groups_say);
-    tcase_add_test(tests, who_does_not_prove_to_be_the_proxy_is_refused);
+    tcase_add_test(tests, a_user_named_by_a_proxy_has_the_rights_of_the_groups);
+    tcase_add_test(tests, a_request_without_proof_of_the_proxy_is_refused);
     tcase_add_test(tests, headers_that_decide_come_once_and_by_their_name);
     tcase_add_test(tests, a_user_has_a_name_that_can_be_kept);
-    tcase_add_test(tests, a_change_carries_what_only_its_own_user_was_told);
+    tcase_add_test(tests, a_change_carries_a_secret_of_its_own_user);
     tcase_add_test(tests, users_of_two_proxies_are_two);
     tcase_add_test(tests, a_proxy_s_user_and_a_token_s_session_do_not_mix);
-    tcase_add_test(tests, whom_a_proxy_names_has_no_login);
+    tcase_add_test(tests, a_user_named_by_a_proxy_has_no_login);
     tcase_add_test(tests, a_proxy_is_believed_as_long_as_it_is_named);
     tcase_add_test(tests, options_that_make_no_sense_are_refused);
     tcase_add_test(tests, the_digest_of_nothing_is_no_token);

@@ -45,7 +45,7 @@ static void collect(void *arg, const char *text)
     mg_buf_append_text(arg, text);
 }
 
-START_TEST(tables_are_told_whole)
+START_TEST(tables_are_printed_whole)
 {
     struct mg_buf told;
     mg_buf_init(&told, 65536);
@@ -176,7 +176,7 @@ START_TEST(outcomes_that_their_kind_has_no_use_for)
 }
 END_TEST
 
-START_TEST(accepted_work_that_nobody_can_ask_about_is_done)
+START_TEST(accepted_work_without_a_poll_is_done)
 {
     plan.steps[0].finish_within_ms = 60000;
     plan.steps[0].has_verify = false;
@@ -321,7 +321,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, backoff_stays_within_its_bounds);
     tcase_add_test(tcase, names_and_ids_have_their_lengths_and_letters);
-    tcase_add_test(tcase, tables_are_told_whole);
+    tcase_add_test(tcase, tables_are_printed_whole);
     tcase_add_test(tcase, submission_may_shorten_its_time);
     tcase_add_test(tcase, step_that_the_workflow_has_not_is_refused);
     tcase_add_test(tcase, words_of_no_meaning_are_impossible_and_change_nothing);
@@ -330,7 +330,7 @@ int main(void)
     tcase_add_loop_test(tcase, doubt_without_a_verify_asks_a_person, 0, 2);
     tcase_add_test(tcase, at_most_once_is_not_parked_after_it_may_have_acted);
     tcase_add_test(tcase, outcomes_that_their_kind_has_no_use_for);
-    tcase_add_test(tcase, accepted_work_that_nobody_can_ask_about_is_done);
+    tcase_add_test(tcase, accepted_work_without_a_poll_is_done);
     tcase_add_test(tcase, work_that_verify_finds_under_way_has_the_steps_time);
     tcase_add_loop_test(tcase, word_about_a_past_attempt_is_stale, 0, 4);
     tcase_add_test(tcase, second_copy_of_a_verify_changes_nothing);

@@ -234,7 +234,7 @@ START_TEST(absence_steers_the_retry_and_clears_maybe_only_if_final)
 }
 END_TEST
 
-START_TEST(doubt_without_verify_calls_the_operator_who_settles_it)
+START_TEST(doubt_without_verify_is_settled_by_the_operator)
 {
     plan.steps[0].on_unknown = MG_ON_UNKNOWN_OPERATOR;
     submit();
@@ -695,7 +695,7 @@ int main(void)
     tcase_add_test(cases, undo_waits_for_the_running_do);
     tcase_add_test(cases, unknown_step_is_verified_after_quiesce_and_found_done);
     tcase_add_loop_test(cases, absence_steers_the_retry_and_clears_maybe_only_if_final, 0, 2);
-    tcase_add_loop_test(cases, doubt_without_verify_calls_the_operator_who_settles_it, 0, 2);
+    tcase_add_loop_test(cases, doubt_without_verify_is_settled_by_the_operator, 0, 2);
     tcase_add_test(cases, at_most_once_is_never_sent_twice);
     tcase_add_test(cases, accepted_work_is_polled_until_done);
     tcase_add_test(cases, accepted_work_that_never_finishes_is_undone);

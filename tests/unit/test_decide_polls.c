@@ -75,7 +75,7 @@ START_TEST(accepted_work_whose_polls_only_fail_ends_when_its_time_is_over)
 END_TEST
 
 /* Catches: a refund in progress whose polls fail for days, and nobody is told. */
-START_TEST(failing_polls_of_an_accepted_undo_are_told)
+START_TEST(failing_polls_of_an_accepted_undo_are_reported)
 {
     plan.steps[0].undo_finish_within_ms = 24 * 3600000;
     plan.steps[0].undo_poll_ms = 5000;
@@ -132,7 +132,7 @@ END_TEST
 
 /* Guard: lost work counts. Catches: a service that answers every do with 202, loses it, and is called again
  * for ever, against the number in `retry`. */
-START_TEST(accepted_work_that_is_lost_again_and_again_has_as_many_attempts_as_retry_says)
+START_TEST(accepted_work_that_is_lost_repeatedly_has_the_attempts_of_retry)
 {
     plan.steps[0].finish_within_ms = 600000;
     plan.steps[0].is_absent_final = _i == 1;
@@ -367,10 +367,9 @@ int main(void)
     tcase_add_checked_fixture(cases, setup, NULL);
     tcase_add_loop_test(cases, accepted_work_is_asked_about_however_often_that_fails, 0, 8);
     tcase_add_loop_test(cases, accepted_work_whose_polls_only_fail_ends_when_its_time_is_over, 0, 4);
-    tcase_add_loop_test(cases, failing_polls_of_an_accepted_undo_are_told, 0, 4);
+    tcase_add_loop_test(cases, failing_polls_of_an_accepted_undo_are_reported, 0, 4);
     tcase_add_test(cases, accepted_work_that_is_gone_is_done_again_whatever_its_polls);
-    tcase_add_loop_test(cases, accepted_work_that_is_lost_again_and_again_has_as_many_attempts_as_retry_says,
-                        0, 2);
+    tcase_add_loop_test(cases, accepted_work_that_is_lost_repeatedly_has_the_attempts_of_retry, 0, 2);
     tcase_add_loop_test(cases, accepted_work_is_not_absent_before_its_attempt_is_over, 0, 2);
     tcase_add_test(cases, work_that_a_verify_finds_under_way_has_not_failed);
     tcase_add_loop_test(cases, accepted_work_that_was_refused_has_failed_and_is_not_undone, 0, 2);

@@ -66,7 +66,7 @@ END_TEST
 
 /* Catches: a wait for nothing. Any answer of the service ends its work on the request. A do that overlaps
  * another one under the same key is the same do. */
-START_TEST(what_the_service_has_answered_is_undone_and_tried_again_at_once)
+START_TEST(an_answered_step_is_undone_and_tried_again_at_once)
 {
     submit();
     (void)reply_open(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE);
@@ -142,7 +142,7 @@ int main(void)
     tcase_add_loop_test(cases, undo_waits_until_no_call_that_was_given_up_can_act, 0,
                         sizeof(OPEN_REPLIES) / sizeof(OPEN_REPLIES[0]));
     tcase_add_loop_test(cases, verify_waits_until_no_call_that_was_given_up_can_act, 0, 2);
-    tcase_add_test(cases, what_the_service_has_answered_is_undone_and_tried_again_at_once);
+    tcase_add_test(cases, an_answered_step_is_undone_and_tried_again_at_once);
     tcase_add_test(cases, accepted_work_is_asked_about_at_once_and_undone_when_quiet);
     tcase_add_test(cases, accepted_work_with_an_open_call_is_asked_about_when_quiet);
     tcase_add_loop_test(cases, undo_waits_for_a_second_copy_of_what_was_answered, 0, 2);

@@ -47,7 +47,7 @@ START_TEST(alert_of_an_order_in_error_is_about_the_order)
 }
 END_TEST
 
-START_TEST(verify_that_nobody_was_asked_for_closes_no_alert)
+START_TEST(verify_without_a_request_closes_no_alert)
 {
     plan.steps[0].on_unknown = MG_ON_UNKNOWN_VERIFY;
     submit();
@@ -96,7 +96,7 @@ START_TEST(absence_is_believed_only_when_no_attempt_can_act)
 }
 END_TEST
 
-START_TEST(what_never_went_out_cannot_be_settled)
+START_TEST(a_step_that_never_went_out_cannot_be_settled)
 {
     submit();
     enum mg_outcome outcome = _i == 0 ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT;
@@ -296,7 +296,7 @@ START_TEST(largest_order_fits_its_decisions)
 END_TEST
 
 /* Guard: of two copies of a request, one may act after the other has answered that nothing happened. */
-START_TEST(republished_attempt_is_maybe_whatever_one_copy_says)
+START_TEST(republished_attempt_is_maybe_after_the_answer_to_one_copy)
 {
     submit();
     struct mg_cause again = {.kind = MG_CAUSE_REPUBLISHED, .step = 0, .attempt = 1};
@@ -316,7 +316,7 @@ END_TEST
 /* Guard: undo does not overtake do. Two schedulers have sent the request; the broker has refused the first
  * copy and has the second. The model found the defect: an undo at once, and the second copy acted after
  * it. */
-START_TEST(refused_copy_says_nothing_of_the_other_one)
+START_TEST(refused_copy_proves_nothing_about_the_other_one)
 {
     plan.steps[0].on_unknown = _i == 0 ? MG_ON_UNKNOWN_RETRY : MG_ON_UNKNOWN_VERIFY;
     submit();
@@ -338,7 +338,7 @@ START_TEST(refused_copy_says_nothing_of_the_other_one)
 END_TEST
 
 /* Would catch: repeated questions to a person about a step that only waits for room in its queue. */
-START_TEST(what_may_be_sent_only_once_has_no_other_copy)
+START_TEST(a_request_that_is_sent_only_once_has_no_other_copy)
 {
     plan.steps[0].is_at_most_once = true;
     submit();
@@ -527,11 +527,11 @@ int main(void)
     TCase *cases = tcase_create("repairs");
     tcase_add_checked_fixture(cases, setup, NULL);
     tcase_add_test(cases, alert_of_an_order_in_error_is_about_the_order);
-    tcase_add_test(cases, verify_that_nobody_was_asked_for_closes_no_alert);
+    tcase_add_test(cases, verify_without_a_request_closes_no_alert);
     tcase_add_test(cases, settling_the_last_failed_undo_ends_the_compensation);
     tcase_add_test(cases, step_settled_done_while_it_runs_is_undone_only_when_quiet);
     tcase_add_test(cases, absence_is_believed_only_when_no_attempt_can_act);
-    tcase_add_loop_test(cases, what_never_went_out_cannot_be_settled, 0, 2);
+    tcase_add_loop_test(cases, a_step_that_never_went_out_cannot_be_settled, 0, 2);
     tcase_add_loop_test(cases, resumed_pivot_in_doubt_can_be_settled_before_it_goes_out, 0, 2);
     tcase_add_test(cases, skipped_step_in_doubt_can_be_found_done);
     tcase_add_test(cases, pivot_cannot_be_found_done_once_undoing_has_begun);
@@ -544,9 +544,9 @@ int main(void)
     tcase_add_test(cases, lost_state_replaces_the_reason_of_an_order_in_error);
     tcase_add_test(cases, words_of_the_supervisor_that_are_out_of_date_change_nothing);
     tcase_add_test(cases, largest_order_fits_its_decisions);
-    tcase_add_test(cases, republished_attempt_is_maybe_whatever_one_copy_says);
-    tcase_add_loop_test(cases, refused_copy_says_nothing_of_the_other_one, 0, 2);
-    tcase_add_test(cases, what_may_be_sent_only_once_has_no_other_copy);
+    tcase_add_test(cases, republished_attempt_is_maybe_after_the_answer_to_one_copy);
+    tcase_add_loop_test(cases, refused_copy_proves_nothing_about_the_other_one, 0, 2);
+    tcase_add_test(cases, a_request_that_is_sent_only_once_has_no_other_copy);
     tcase_add_test(cases, resuming_sends_nothing_twice_that_may_be_sent_only_once);
     tcase_add_test(cases, step_sent_once_that_failed_in_doubt_is_settled_before_its_order_is_resumed);
     tcase_add_test(cases, step_sent_once_that_may_have_happened_is_not_sent_again_by_a_restart);

@@ -75,7 +75,7 @@ static void forget_environment(void)
 
 /* Catches: a gap in a connection string through which a password leaves the machine in plain text or goes to
  * any server that answers; a refusal that quotes the password. */
-START_TEST(only_what_stays_here_or_is_verified_is_taken)
+START_TEST(only_local_or_verified_connections_are_taken)
 {
     struct mg_err err = {MG_OK, ""};
     enum mg_class class = mg_dsn_check(DSNS[_i].dsn, false, &err);
@@ -138,7 +138,7 @@ int main(void)
     Suite *suite = suite_create("dsn");
     TCase *tests = tcase_create("dsn");
     tcase_add_checked_fixture(tests, forget_environment, NULL);
-    tcase_add_loop_test(tests, only_what_stays_here_or_is_verified_is_taken, 0,
+    tcase_add_loop_test(tests, only_local_or_verified_connections_are_taken, 0,
                         sizeof(DSNS) / sizeof(DSNS[0]));
     tcase_add_loop_test(tests, the_environment_counts_as_for_libpq, 0,
                         sizeof(ENVIRONMENTS) / sizeof(ENVIRONMENTS[0]));

@@ -108,7 +108,7 @@ static void serve_busy_at_first(struct server *server, int fd, int number)
 }
 
 /* Catches: a body that no collector reads, or a batch that waits for ever because it is not full. */
-START_TEST(what_has_come_within_a_second_is_one_batch)
+START_TEST(spans_of_one_second_are_one_batch)
 {
     struct server server;
     server_start(&server, serve_answer, ok_answer);
@@ -202,7 +202,7 @@ START_TEST(a_refusal_is_not_tried_again)
 END_TEST
 
 /* Catches: spans that the collector reports as rejected, counted as taken. */
-START_TEST(what_it_rejects_of_a_batch_counts_as_dropped)
+START_TEST(rejected_spans_of_a_batch_count_as_dropped)
 {
     struct server server;
     server_start(&server, serve_answer, PART);
@@ -223,7 +223,7 @@ START_TEST(what_it_rejects_of_a_batch_counts_as_dropped)
 END_TEST
 
 /* Catches: the oldest spans dropped for the newest, so that no trace is whole. */
-START_TEST(what_there_is_no_room_for_is_the_newest)
+START_TEST(without_room_the_newest_span_is_dropped)
 {
     struct server server;
     char end[32];
@@ -262,7 +262,7 @@ START_TEST(behind_a_silent_collector_memory_stays_bounded)
 END_TEST
 
 /* Catches: an end that waits for a collector that is not there. */
-START_TEST(nobody_at_all_is_no_reason_to_wait)
+START_TEST(an_absent_collector_is_no_reason_to_wait)
 {
     struct server server;
     server_start(&server, NULL, NULL);
@@ -300,15 +300,15 @@ int main(void)
     TCase *cases = tcase_create("spans");
     tcase_add_checked_fixture(cases, begin, end);
     tcase_set_timeout(cases, 2.0 * GUARD_MS / 1000);
-    tcase_add_test(cases, what_has_come_within_a_second_is_one_batch);
+    tcase_add_test(cases, spans_of_one_second_are_one_batch);
     tcase_add_test(cases, full_batches_follow_each_other);
     tcase_add_test(cases, a_busy_collector_is_asked_once_more);
     tcase_add_test(cases, a_collector_that_stays_busy_costs_the_batch);
     tcase_add_test(cases, a_refusal_is_not_tried_again);
-    tcase_add_test(cases, what_it_rejects_of_a_batch_counts_as_dropped);
-    tcase_add_test(cases, what_there_is_no_room_for_is_the_newest);
+    tcase_add_test(cases, rejected_spans_of_a_batch_count_as_dropped);
+    tcase_add_test(cases, without_room_the_newest_span_is_dropped);
     tcase_add_test(cases, behind_a_silent_collector_memory_stays_bounded);
-    tcase_add_test(cases, nobody_at_all_is_no_reason_to_wait);
+    tcase_add_test(cases, an_absent_collector_is_no_reason_to_wait);
     tcase_add_test(cases, a_span_that_is_too_large_is_dropped_alone);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

@@ -163,7 +163,7 @@ static const struct {
     {"[1", ",1", "]", 254, "more than 256 values and operations"},
 };
 
-START_TEST(each_bound_is_where_it_is_said_to_be)
+START_TEST(each_bound_is_at_its_documented_value)
 {
     const struct mg_expr *expr;
     char *text = repeat(LIMITS[_i].begin, LIMITS[_i].part, LIMITS[_i].most, LIMITS[_i].end);
@@ -512,7 +512,7 @@ int main(void)
     TCase *tests = tcase_create("expr_compile");
     tcase_add_checked_fixture(tests, world_open, world_close);
     tcase_add_loop_test(tests, a_mistake_has_its_column_and_what_would_be_right, 0, COUNT(MISTAKES));
-    tcase_add_loop_test(tests, each_bound_is_where_it_is_said_to_be, 0, COUNT(LIMITS));
+    tcase_add_loop_test(tests, each_bound_is_at_its_documented_value, 0, COUNT(LIMITS));
     tcase_add_test(tests, nesting_is_bounded);
     tcase_add_loop_test(tests, a_hostile_payload_ends_within_the_steps, 0, COUNT(HOSTILE));
     tcase_add_test(tests, the_steps_follow_the_size_of_the_values);

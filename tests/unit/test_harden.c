@@ -80,7 +80,7 @@ START_TEST(no_file_is_written_made_removed_or_run)
 END_TEST
 
 /* Catches: an export of the archive that can never run its command. */
-START_TEST(what_runs_programs_can)
+START_TEST(a_process_that_may_run_programs_can)
 {
     mg_harden_but_files(what);
     ck_assert_ptr_null(strstr(what, "Landlock"));
@@ -131,7 +131,7 @@ int main(void)
     tcase_add_unchecked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, nothing_is_dumped);
     tcase_add_test(tests, no_file_is_written_made_removed_or_run);
-    tcase_add_test(tests, what_runs_programs_can);
+    tcase_add_test(tests, a_process_that_may_run_programs_can);
     tcase_add_test(tests, reading_and_what_is_open_go_on);
     tcase_add_test(tests, closed_standard_descriptors_are_held_and_fail);
     suite_add_tcase(suite, tests);

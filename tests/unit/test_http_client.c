@@ -236,7 +236,7 @@ static const struct {
     {"HEAD", "http://127.0.0.1/", NULL, true},
 };
 
-START_TEST(what_cannot_be_sent_is_refused)
+START_TEST(a_request_that_cannot_be_sent_is_refused)
 {
     struct mg_err err;
     struct outcome outcome = {0};
@@ -253,7 +253,7 @@ START_TEST(what_cannot_be_sent_is_refused)
 }
 END_TEST
 
-START_TEST(cancelled_call_says_nothing_and_leaves_the_others)
+START_TEST(cancelled_call_reports_nothing_and_leaves_the_others)
 {
     struct server server;
     char url[64];
@@ -661,8 +661,8 @@ int main(void)
     tcase_add_test(cases, reset_after_the_send_is_maybe);
     tcase_add_test(cases, call_without_time_left_sends_nothing);
     tcase_add_test(cases, call_that_waits_for_a_connection_times_out_unsent);
-    tcase_add_loop_test(cases, what_cannot_be_sent_is_refused, 0, COUNT(unsendable));
-    tcase_add_test(cases, cancelled_call_says_nothing_and_leaves_the_others);
+    tcase_add_loop_test(cases, a_request_that_cannot_be_sent_is_refused, 0, COUNT(unsendable));
+    tcase_add_test(cases, cancelled_call_reports_nothing_and_leaves_the_others);
     tcase_add_test(cases, client_may_be_destroyed_from_a_callback_with_calls_under_way);
     tcase_add_test(cases, as_many_calls_are_under_way_as_connections_are_allowed);
     tcase_add_test(cases, calls_beyond_all_connections_wait_for_one);

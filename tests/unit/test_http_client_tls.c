@@ -163,7 +163,7 @@ static const struct {
 
 /* Catches: a refusal that counts as maybe sent, and holds up orders; a request that was seen and counts as
  * not sent, and is paid twice. */
-START_TEST(refusals_are_told_from_requests_that_were_seen)
+START_TEST(refusals_are_distinguished_from_requests_that_were_seen)
 {
     struct server server;
     demand = cases_table[_i].demand;
@@ -268,7 +268,8 @@ int main(void)
     TCase *cases = tcase_create("tls");
     tcase_add_checked_fixture(cases, set_up, tear_down);
     tcase_set_timeout(cases, 2.0 * GUARD_MS / 1000);
-    tcase_add_loop_test(cases, refusals_are_told_from_requests_that_were_seen, 0, COUNT(cases_table));
+    tcase_add_loop_test(cases, refusals_are_distinguished_from_requests_that_were_seen, 0,
+                        COUNT(cases_table));
     tcase_add_loop_test(cases, a_refusal_counts_though_the_server_hangs_up_at_once, 0, COUNT(refused_table));
     tcase_add_test(cases, reload_reads_files_anew_and_uses_no_older_connection);
     tcase_add_test(cases, reload_of_bad_files_keeps_connections_and_lets_no_new_one_be_made);

@@ -419,7 +419,7 @@ static void tick_write_to_nobody(void)
     }
 }
 
-START_TEST(stream_is_heard_as_it_is_written_and_ends_with_its_client)
+START_TEST(stream_arrives_as_it_is_written_and_ends_with_its_client)
 {
     on_tick = tick_write_event;
     mg_timer_start(timer, 1, 1);
@@ -583,7 +583,7 @@ int main(void)
     tcase_add_test(cases, answer_may_come_later);
     tcase_add_test(cases, requests_above_the_limit_are_refused_and_probes_are_not);
     tcase_add_test(cases, server_ends_with_requests_under_way);
-    tcase_add_test(cases, stream_is_heard_as_it_is_written_and_ends_with_its_client);
+    tcase_add_test(cases, stream_arrives_as_it_is_written_and_ends_with_its_client);
     tcase_add_test(cases, slow_reader_is_let_go);
     tcase_add_test(cases, stream_that_is_ended_is_sent_whole_and_no_more);
     tcase_add_test(cases, stream_that_is_cut_ends_without_its_reader);

@@ -164,7 +164,7 @@ START_TEST(without_room_they_come_one_after_the_other)
 END_TEST
 
 /* Catches: a call without an end, where the part of its answer that libcurl had kept is beyond its bound. */
-START_TEST(what_waited_is_still_cut_off_at_its_bound)
+START_TEST(a_waiting_answer_is_still_cut_off_at_its_bound)
 {
     open_room(1, 20000);
     start_all(PATIENT_TIMEOUT_MS);
@@ -252,7 +252,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, answers_come_whole_within_the_room);
     tcase_add_test(tests, without_room_they_come_one_after_the_other);
-    tcase_add_test(tests, what_waited_is_still_cut_off_at_its_bound);
+    tcase_add_test(tests, a_waiting_answer_is_still_cut_off_at_its_bound);
     tcase_add_test(tests, those_that_are_given_up_leave_their_room);
     tcase_add_test(tests, small_answers_need_no_room);
     tcase_add_test(tests, waiting_for_room_ends_with_the_calls_time);

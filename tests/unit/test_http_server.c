@@ -154,7 +154,7 @@ START_TEST(huge_headers_are_refused)
 END_TEST
 
 /* Catches: a client that connects, sends nothing, and holds up the others. */
-START_TEST(silent_client_holds_up_nobody)
+START_TEST(silent_client_holds_up_no_other)
 {
     int silent_fd = client_connect();
     assert_answer("GET /healthz" CLOSE, "HTTP/1.1 200 ", "ok\n");
@@ -215,7 +215,7 @@ int main(void)
     tcase_add_test(cases, head_has_headers_only);
     tcase_add_test(cases, other_paths_and_methods_are_refused);
     tcase_add_test(cases, huge_headers_are_refused);
-    tcase_add_test(cases, silent_client_holds_up_nobody);
+    tcase_add_test(cases, silent_client_holds_up_no_other);
     tcase_add_loop_test(cases, addresses_are_read_or_refused, 0,
                         (int)(sizeof(addresses) / sizeof(addresses[0])));
     tcase_add_test(cases, taken_port_is_an_error);

@@ -196,7 +196,7 @@ static const struct {
               {512, ""},   {513, ""},   {700, ""},   {31, HALF},  {32, HALF}, {33, HALF}, {40, HALF},
               {256, HALF}, {257, HALF}, {512, HALF}, {513, HALF}, {700, HALF}};
 
-START_TEST(an_idle_crowd_holds_up_nobody)
+START_TEST(an_idle_crowd_holds_up_no_other)
 {
     server_open(_i % 2 == 0);
     hold_all(CROWDS[_i].count, CROWDS[_i].text);
@@ -234,7 +234,7 @@ START_TEST(the_oldest_that_asked_nothing_goes_first)
 END_TEST
 
 /* Catches: a slow client that is pushed out by others, although the idle ones are many. */
-START_TEST(who_sends_its_request_slowly_outlives_a_flood_of_silent_ones)
+START_TEST(a_slow_request_outlives_a_flood_of_silent_ones)
 {
     server_open(false);
     int slow = http_connect(mg_http_server_port(server));
@@ -287,7 +287,7 @@ static void on_drip(void *arg)
     }
 }
 
-START_TEST(heads_byte_by_byte_hold_up_nobody)
+START_TEST(heads_byte_by_byte_hold_up_no_other)
 {
     int at = 0;
     server_open(_i == 0);
@@ -304,7 +304,7 @@ START_TEST(heads_byte_by_byte_hold_up_nobody)
 END_TEST
 
 /* As many as the process may have, at most HELD_MAX, while an honest client asks again and again. */
-START_TEST(thousands_that_come_at_once_hold_up_nobody)
+START_TEST(thousands_that_come_at_once_hold_up_no_other)
 {
     struct rlimit limit;
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -454,13 +454,13 @@ int main(void)
     int crowds = (int)(sizeof(CROWDS) / sizeof(CROWDS[0]));
     tcase_add_checked_fixture(cases, set_up, tear_down);
     tcase_set_timeout(cases, 2.0 * GUARD_MS / 1000);
-    tcase_add_loop_test(cases, an_idle_crowd_holds_up_nobody, 0, crowds);
+    tcase_add_loop_test(cases, an_idle_crowd_holds_up_no_other, 0, crowds);
     tcase_add_loop_test(cases, the_port_is_served_after_all_have_ended_at_once, 0, crowds);
     tcase_add_test(cases, the_oldest_that_asked_nothing_goes_first);
-    tcase_add_test(cases, who_sends_its_request_slowly_outlives_a_flood_of_silent_ones);
+    tcase_add_test(cases, a_slow_request_outlives_a_flood_of_silent_ones);
     tcase_add_test(cases, a_flood_of_half_requests_costs_the_library_nothing);
-    tcase_add_loop_test(cases, heads_byte_by_byte_hold_up_nobody, 0, 2);
-    tcase_add_loop_test(cases, thousands_that_come_at_once_hold_up_nobody, 0, 2);
+    tcase_add_loop_test(cases, heads_byte_by_byte_hold_up_no_other, 0, 2);
+    tcase_add_loop_test(cases, thousands_that_come_at_once_hold_up_no_other, 0, 2);
     tcase_add_test(cases, a_crowd_ends_neither_streams_nor_requests_under_way);
     tcase_add_test(cases, without_descriptors_it_neither_spins_nor_goes_deaf);
     tcase_add_loop_test(cases, when_descriptors_run_out_the_oldest_idle_ones_give_theirs, 0, 2);

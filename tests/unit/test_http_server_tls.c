@@ -221,7 +221,7 @@ static void on_drip(void *arg)
 }
 
 /* Catches: a client that keeps its handshake alive with a byte now and then, and so its place for ever. */
-START_TEST(dripping_handshake_is_closed_and_holds_up_nobody)
+START_TEST(dripping_handshake_is_closed_and_holds_up_no_other)
 {
     struct drip drip = {.fd = client_connect(), .timer = mg_timer_create(loop, on_drip, &drip)};
     ck_assert_int_eq(get("/healthz", "ours", false).answer.status, 200);
@@ -248,7 +248,7 @@ static void crowd_blocking(void *arg)
 }
 
 /* Catches: handshakes that never end, and clients that begin none, in all places. */
-START_TEST(a_crowd_without_handshakes_holds_up_nobody)
+START_TEST(a_crowd_without_handshakes_holds_up_no_other)
 {
     static int fds[CROWD];
     for (int round = 0; round < 2; round++) {
@@ -400,8 +400,8 @@ int main(void)
     tcase_add_test(cases, tls_is_1_2_or_1_3);
     tcase_add_test(cases, request_in_many_records_is_answered);
     tcase_add_test(cases, plaintext_is_not_answered);
-    tcase_add_test(cases, dripping_handshake_is_closed_and_holds_up_nobody);
-    tcase_add_test(cases, a_crowd_without_handshakes_holds_up_nobody);
+    tcase_add_test(cases, dripping_handshake_is_closed_and_holds_up_no_other);
+    tcase_add_test(cases, a_crowd_without_handshakes_holds_up_no_other);
     tcase_add_test(cases, reload_serves_the_new_certificate_and_open_connections_go_on);
     tcase_add_test(cases, reloads_touch_no_open_connection);
     tcase_add_test(cases, reload_of_bad_files_keeps_what_was_served);

@@ -26,7 +26,7 @@ START_TEST(a_url_is_taken_apart)
 END_TEST
 
 /* Catches: a preset that is overwritten by a URL that could not be read. */
-START_TEST(what_is_no_url_leaves_the_answer_untouched)
+START_TEST(a_text_that_is_no_url_leaves_the_answer_untouched)
 {
     struct mg_http_url before, url;
     memset(&before, 0x5a, sizeof(before));
@@ -79,7 +79,7 @@ int main(void)
     Suite *suite = suite_create("http_url");
     TCase *tests = tcase_create("http_url");
     tcase_add_test(tests, a_url_is_taken_apart);
-    tcase_add_test(tests, what_is_no_url_leaves_the_answer_untouched);
+    tcase_add_test(tests, a_text_that_is_no_url_leaves_the_answer_untouched);
     tcase_add_test(tests, a_proxy_has_scheme_host_and_port);
     tcase_add_test(tests, an_origin_is_as_browsers_write_it);
     suite_add_tcase(suite, tests);

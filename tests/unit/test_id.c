@@ -67,7 +67,7 @@ START_TEST(a_digest_is_sha_256)
 END_TEST
 
 /* Catches: an instance that changes its name while it runs, or loses its process id when room is short. */
-START_TEST(an_instance_name_tells_processes_apart)
+START_TEST(an_instance_name_distinguishes_processes)
 {
     char name[128], again[128], tail[128], cut[32];
     mg_instance_name(name, sizeof(name));
@@ -90,7 +90,7 @@ int main(void)
     tcase_add_test(tests, a_derived_id_keeps_sender_and_message_apart);
     tcase_add_test(tests, a_random_id_is_version_4_and_new);
     tcase_add_test(tests, a_digest_is_sha_256);
-    tcase_add_test(tests, an_instance_name_tells_processes_apart);
+    tcase_add_test(tests, an_instance_name_distinguishes_processes);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

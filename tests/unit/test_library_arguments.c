@@ -345,7 +345,7 @@ static int in_child(struct mg_client *client, struct mg_agent *agent)
 
 /* Would catch: a child whose calls wait for a thread that only its parent has, or that takes the parent's
  * connection apart. */
-START_TEST(a_child_after_fork_is_told_so)
+START_TEST(a_child_after_fork_is_refused)
 {
     struct mg_client *client = client_open();
     struct mg_agent *agent = NULL;
@@ -423,7 +423,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, each_wrong_argument_is_refused_at_once);
     tcase_add_test(tests, an_absent_argument_is_refused);
-    tcase_add_test(tests, a_child_after_fork_is_told_so);
+    tcase_add_test(tests, a_child_after_fork_is_refused);
     tcase_add_test(tests, a_cancellation_takes_effect_after_the_call);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -80,7 +80,7 @@ START_TEST(a_line_is_one_json_object)
 END_TEST
 
 /* Catches: a process that ends for lack of memory without a log line, because the line needs some. */
-START_TEST(want_of_memory_can_be_told)
+START_TEST(want_of_memory_can_be_logged)
 {
     has_no_memory = true;
     mg_log(MG_LOG_ERROR, "no memory for a call", MG_LOG_TEXT("order_id", "o-7"));
@@ -278,7 +278,7 @@ int main(void)
     tcase_set_timeout(tests, 30);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, a_line_is_one_json_object);
-    tcase_add_test(tests, want_of_memory_can_be_told);
+    tcase_add_test(tests, want_of_memory_can_be_logged);
     tcase_add_test(tests, lines_below_the_level_are_not_written);
     tcase_add_test(tests, a_long_value_is_cut_and_the_line_stays_whole);
     tcase_add_test(tests, a_line_of_escapes_keeps_room_for_its_end);

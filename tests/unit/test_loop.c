@@ -232,7 +232,7 @@ static void see_events(void *arg, int events)
 }
 
 /* Catches: a watch that does not report a lasting event again, or that reports an event outside its mask. */
-START_TEST(a_watch_tells_what_it_was_asked_and_tells_it_again)
+START_TEST(a_watch_reports_its_events_and_reports_them_again)
 {
     int events = 0;
     watch = mg_watch_create(loop, pair[0], see_events, &events);
@@ -277,7 +277,7 @@ START_TEST(an_error_on_a_descriptor_counts_as_both_and_stays)
 END_TEST
 
 /* Catches: a crash, or a silent watch, for a descriptor that cannot be watched. */
-START_TEST(what_cannot_be_watched_gives_no_watch)
+START_TEST(an_unwatchable_descriptor_gives_no_watch)
 {
     ck_assert_ptr_null(mg_watch_create(loop, -1, read_byte, NULL));
     FILE *file = tmpfile();
@@ -369,7 +369,7 @@ START_TEST(a_signal_is_a_callback_on_the_loop)
 END_TEST
 
 /* Catches: a second SIGTERM that kills a process while it takes itself down. */
-START_TEST(a_signal_after_the_loop_harms_nobody)
+START_TEST(a_signal_after_the_loop_does_no_harm)
 {
     struct mg_loop *own = mg_loop_create();
     ck_assert_ptr_nonnull(own);
@@ -410,14 +410,14 @@ int main(void)
     tcase_add_test(tests, objects_may_be_destroyed_in_their_own_callbacks);
     tcase_add_test(tests, an_idle_runs_after_all_sockets_that_are_ready);
     tcase_add_test(tests, an_idle_that_arms_itself_runs_in_the_next_turn);
-    tcase_add_test(tests, a_watch_tells_what_it_was_asked_and_tells_it_again);
+    tcase_add_test(tests, a_watch_reports_its_events_and_reports_them_again);
     tcase_add_test(tests, an_error_on_a_descriptor_counts_as_both_and_stays);
-    tcase_add_test(tests, what_cannot_be_watched_gives_no_watch);
+    tcase_add_test(tests, an_unwatchable_descriptor_gives_no_watch);
     tcase_add_test(tests, work_runs_elsewhere_and_is_finished_on_the_loop);
     tcase_add_test(tests, destroying_the_loop_finishes_work_under_way);
     tcase_add_loop_test(tests, a_signal_is_a_callback_on_the_loop, 0,
                         sizeof(STOP_SIGNALS) / sizeof(STOP_SIGNALS[0]));
-    tcase_add_loop_test(tests, a_signal_after_the_loop_harms_nobody, 0,
+    tcase_add_loop_test(tests, a_signal_after_the_loop_does_no_harm, 0,
                         sizeof(STOP_SIGNALS) / sizeof(STOP_SIGNALS[0]));
     tcase_add_test(tests, a_broken_pipe_does_not_end_the_process);
     tcase_add_test(tests, a_stop_before_the_run_ends_it_at_once);

@@ -266,7 +266,7 @@ START_TEST(a_service_report_comes_back)
 END_TEST
 
 /* Catches: a share that goes to another, and a limit that is read as none. */
-START_TEST(what_is_wanted_of_a_service_comes_back)
+START_TEST(the_wanted_state_of_a_service_is_read_as_written)
 {
     struct mg_service_control back = {0}, control = {.service = "payment",
                                                      .epoch = 12,
@@ -421,7 +421,7 @@ START_TEST(a_command_comes_back_with_what_belongs_to_it)
 }
 END_TEST
 
-START_TEST(what_is_no_command_is_not_written)
+START_TEST(an_invalid_command_is_not_written)
 {
     struct mg_command command = {.kind = MG_CAUSE_REPLY, .command_id = "c", .order_id = "o"};
     mg_command_write(&command, &body);
@@ -528,12 +528,12 @@ int main(void)
     tcase_add_test(tests, a_bad_error_text_does_not_lose_the_reply);
     tcase_add_test(tests, a_long_text_is_cut_at_a_character);
     tcase_add_test(tests, a_service_report_comes_back);
-    tcase_add_test(tests, what_is_wanted_of_a_service_comes_back);
+    tcase_add_test(tests, the_wanted_state_of_a_service_is_read_as_written);
     tcase_add_test(tests, a_status_comes_back);
     tcase_add_test(tests, a_status_carries_its_output_as_it_is);
     tcase_add_test(tests, an_alert_comes_back);
     tcase_add_loop_test(tests, a_command_comes_back_with_what_belongs_to_it, 0, COUNT(COMMANDS));
-    tcase_add_test(tests, what_is_no_command_is_not_written);
+    tcase_add_test(tests, an_invalid_command_is_not_written);
     tcase_add_test(tests, a_command_result_comes_back);
     tcase_add_test(tests, a_submission_is_read);
     tcase_add_loop_test(tests, a_newer_word_is_left_and_a_malformed_message_refused, 0, COUNT(CLASSES));

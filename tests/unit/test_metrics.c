@@ -133,7 +133,7 @@ static void set_seven(void *arg)
 }
 
 /* Catches: a value that is read at each scrape, shown as of the last one. */
-START_TEST(what_is_read_is_read_before_each_page)
+START_TEST(values_are_read_before_each_page)
 {
     struct mg_metric *gauge = mg_metrics_series(metrics, MG_GAUGE, "g", NULL, "x");
     mg_metrics_on_render(metrics, set_seven, gauge);
@@ -210,7 +210,7 @@ int main(void)
     tcase_add_test(tests, a_histogram_counts_cumulatively);
     tcase_add_test(tests, a_histogram_of_sizes_has_buckets_of_its_own);
     tcase_add_test(tests, a_silent_gauge_is_not_shown);
-    tcase_add_test(tests, what_is_read_is_read_before_each_page);
+    tcase_add_test(tests, values_are_read_before_each_page);
     tcase_add_test(tests, numbers_are_written_as_prometheus_reads_them);
     tcase_add_test(tests, past_the_limit_all_series_share_one);
     tcase_add_test(tests, an_endless_label_ends_in_the_overflow);

@@ -5,7 +5,7 @@
 
 /* Would catch: a message that goes round for ever, or one that is set aside before another instance has had
  * its turn. */
-START_TEST(one_is_left_as_often_as_the_bound_says_and_then_set_aside)
+START_TEST(one_is_left_up_to_the_bound_and_then_set_aside)
 {
     for (uint32_t given = 0; given < MG_NEWER_DELIVERIES_MAX; given++) {
         ck_assert_int_eq(mg_newer_judge(given, 0, 256, 5), MG_NEWER_HOLD);
@@ -40,7 +40,7 @@ int main(void)
 {
     Suite *suite = suite_create("newer");
     TCase *tests = tcase_create("newer");
-    tcase_add_test(tests, one_is_left_as_often_as_the_bound_says_and_then_set_aside);
+    tcase_add_test(tests, one_is_left_up_to_the_bound_and_then_set_aside);
     tcase_add_test(tests, most_of_the_prefetch_is_kept_for_others);
     tcase_add_test(tests, one_can_wait_however_small_the_prefetch);
     suite_add_tcase(suite, tests);

@@ -81,7 +81,7 @@ START_TEST(head_span_and_tail_are_one_text)
 END_TEST
 
 /* Catches: spans that a collector has refused, counted as taken. */
-START_TEST(what_the_collector_rejected_is_read)
+START_TEST(a_rejection_of_the_collector_is_read)
 {
     static const struct {
         const char *answer;
@@ -111,7 +111,7 @@ int main(void)
     tcase_add_test(tests, a_span_is_written_by_the_mapping_of_otlp);
     tcase_add_test(tests, a_trace_that_begins_here_names_no_parent);
     tcase_add_test(tests, head_span_and_tail_are_one_text);
-    tcase_add_test(tests, what_the_collector_rejected_is_read);
+    tcase_add_test(tests, a_rejection_of_the_collector_is_read);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

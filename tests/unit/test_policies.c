@@ -127,7 +127,7 @@ START_TEST(exchanges_are_judged)
 END_TEST
 
 /* Would catch: an error page that counts as an empty list. */
-START_TEST(what_is_no_list_is_an_error)
+START_TEST(a_text_that_is_no_list_is_an_error)
 {
     static const char *const WRONG[] = {"", "{}", "null", "[", "<html>"};
     const struct mg_policy_judge judge = {
@@ -173,7 +173,7 @@ int main(void)
     tcase_add_test(tcase, each_key_is_judged);
     tcase_add_test(tcase, each_kind_of_queue_is_ours);
     tcase_add_test(tcase, exchanges_are_judged);
-    tcase_add_test(tcase, what_is_no_list_is_an_error);
+    tcase_add_test(tcase, a_text_that_is_no_list_is_an_error);
     tcase_add_test(tcase, an_existing_definition_is_kept);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

@@ -33,7 +33,7 @@ START_TEST(while_nothing_is_taken_it_grows)
 END_TEST
 
 /* Would catch: a busy queue that is never seen empty and is taken for stuck. */
-START_TEST(what_was_taken_makes_it_young_again)
+START_TEST(a_taken_message_makes_it_young_again)
 {
     int64_t taken = 0;
     for (int64_t now_ms = 0; now_ms < 3600000; now_ms += 1000) { /* 100 lie there, 60 a second come and go */
@@ -103,7 +103,7 @@ START_TEST(many_looks_are_thinned_and_the_bound_stays_close)
 END_TEST
 
 /* Would catch: messages on their way, counted as taken from the queue. */
-START_TEST(what_was_on_its_way_is_waited_for_too)
+START_TEST(messages_on_their_way_are_waited_for_too)
 {
     (void)mg_queue_age_look(&age, 0, 0, 0, 0);
     (void)mg_queue_age_look(&age, 1000, 10, 0, 5);
@@ -113,7 +113,7 @@ START_TEST(what_was_on_its_way_is_waited_for_too)
 END_TEST
 
 /* Would catch: messages that have lain there for hours, with an age that counts from the first look. */
-START_TEST(what_lay_there_at_the_first_look_is_of_unknown_age)
+START_TEST(messages_at_the_first_look_are_of_unknown_age)
 {
     (void)mg_queue_age_look(&age, 0, 10, 0, 5);
     ck_assert(!age.is_known);
@@ -137,11 +137,11 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, NULL);
     tcase_add_test(tests, an_empty_queue_has_no_age);
     tcase_add_test(tests, while_nothing_is_taken_it_grows);
-    tcase_add_test(tests, what_was_taken_makes_it_young_again);
+    tcase_add_test(tests, a_taken_message_makes_it_young_again);
     tcase_add_test(tests, it_is_never_below_the_truth);
     tcase_add_test(tests, many_looks_are_thinned_and_the_bound_stays_close);
-    tcase_add_test(tests, what_was_on_its_way_is_waited_for_too);
-    tcase_add_test(tests, what_lay_there_at_the_first_look_is_of_unknown_age);
+    tcase_add_test(tests, messages_on_their_way_are_waited_for_too);
+    tcase_add_test(tests, messages_at_the_first_look_are_of_unknown_age);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

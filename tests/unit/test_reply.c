@@ -6,7 +6,7 @@
 
 /* Catches: an undo that overtakes a do, because an agent of an older version or in another language does not
  * report that it gave the call up. */
-START_TEST(a_reply_that_may_be_and_says_no_more_may_still_act)
+START_TEST(a_maybe_without_details_may_still_act)
 {
     static const struct {
         const char *text;
@@ -119,7 +119,7 @@ int main(void)
 {
     Suite *suite = suite_create("reply");
     TCase *tests = tcase_create("reply");
-    tcase_add_test(tests, a_reply_that_may_be_and_says_no_more_may_still_act);
+    tcase_add_test(tests, a_maybe_without_details_may_still_act);
     tcase_add_test(tests, code_and_members_of_a_reply_give_its_facts);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -329,7 +329,7 @@ static const struct {
 };
 
 /* Catches: an answer that counts as proof and is none, or the reverse. */
-START_TEST(a_status_counts_as_the_design_says)
+START_TEST(a_status_counts_as_designed)
 {
     struct mg_service *s = parse("");
     enum mg_outcome outcome;
@@ -386,7 +386,7 @@ int main(void)
     tcase_add_loop_test(tests, a_header_from_a_file_is_one_line, 0, COUNT(SECRETS));
     tcase_add_test(tests, headers_from_files_may_be_read_again);
     tcase_add_test(tests, too_many_headers_and_rules_are_refused);
-    tcase_add_loop_test(tests, a_status_counts_as_the_design_says, 0, COUNT(DEFAULTS));
+    tcase_add_loop_test(tests, a_status_counts_as_designed, 0, COUNT(DEFAULTS));
     tcase_add_test(tests, the_files_rules_go_first);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -130,7 +130,7 @@ START_TEST(equal_rounds_of_waiting_take_one_line)
 END_TEST
 
 /* Would catch: calls that failed, lost among those that were not made. */
-START_TEST(rounds_that_called_the_service_say_what_it_answered)
+START_TEST(rounds_that_called_the_service_show_its_answer)
 {
     for (int i = 0; i < 3; i++) {
         failed(2 + i, "payment answered 503");
@@ -163,7 +163,7 @@ START_TEST(rounds_of_both_kinds_take_one_line)
 END_TEST
 
 /* Would catch: an operator's pause in the middle of an outage. */
-START_TEST(rounds_that_wait_for_something_else_are_told_apart)
+START_TEST(rounds_that_wait_for_something_else_are_distinguished)
 {
     failed(2, "payment answered 503");
     event("due", "charge", "the step's wait is over", "waiting", "running", "none", 3, NULL);
@@ -207,7 +207,7 @@ START_TEST(one_round_is_printed_as_it_was)
 END_TEST
 
 /* Would catch: a step's end, a status or another step's event that is taken for waiting. */
-START_TEST(what_is_no_waiting_is_printed_as_it_was)
+START_TEST(events_other_than_waiting_are_printed_unchanged)
 {
     static const char STATUS[] = "[{\"status\":\"accepted\",\"seq\":1}]";
     for (int i = 0; i < 2; i++) { /* its client gets a status */
@@ -230,7 +230,7 @@ START_TEST(what_is_no_waiting_is_printed_as_it_was)
 END_TEST
 
 /* Would catch: a story that ends within a round, read beyond its end. */
-START_TEST(what_is_not_over_is_printed)
+START_TEST(unfinished_rounds_are_printed)
 {
     unserved(2);
     unserved(3);
@@ -301,13 +301,13 @@ int main(void)
     TCase *tests = tcase_create("story");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, equal_rounds_of_waiting_take_one_line);
-    tcase_add_test(tests, rounds_that_called_the_service_say_what_it_answered);
+    tcase_add_test(tests, rounds_that_called_the_service_show_its_answer);
     tcase_add_test(tests, rounds_of_both_kinds_take_one_line);
-    tcase_add_test(tests, rounds_that_wait_for_something_else_are_told_apart);
+    tcase_add_test(tests, rounds_that_wait_for_something_else_are_distinguished);
     tcase_add_test(tests, a_step_has_its_attempts_by_kind);
     tcase_add_test(tests, one_round_is_printed_as_it_was);
-    tcase_add_test(tests, what_is_no_waiting_is_printed_as_it_was);
-    tcase_add_test(tests, what_is_not_over_is_printed);
+    tcase_add_test(tests, events_other_than_waiting_are_printed_unchanged);
+    tcase_add_test(tests, unfinished_rounds_are_printed);
     tcase_add_test(tests, rounds_without_a_moment_are_printed_without_a_time);
     tcase_add_test(tests, an_unreadable_list_hides_no_other_event);
     tcase_add_test(tests, an_output_hides_no_status);

@@ -25,7 +25,7 @@ static void judge(const char *names, char *ret_text, size_t size)
     X509_free(certificate);
 }
 
-START_TEST(names_and_addresses_are_told)
+START_TEST(names_and_addresses_are_printed)
 {
     char text[512] = "";
     judge("DNS:else.where,IP:10.0.0.7,IP:2001:db8::1", text, sizeof(text));
@@ -47,7 +47,7 @@ int main(void)
 {
     Suite *suite = suite_create("tls_judge");
     TCase *all = tcase_create("names");
-    tcase_add_test(all, names_and_addresses_are_told);
+    tcase_add_test(all, names_and_addresses_are_printed);
     tcase_add_test(all, an_address_of_no_known_length_is_passed_over);
     suite_add_tcase(suite, all);
     return run_suite(suite);

@@ -314,7 +314,7 @@ START_TEST(each_trouble_is_named)
 END_TEST
 
 /* Catches: a "looking" or an old figure that is taken for "well". */
-START_TEST(what_is_not_known_is_not_well)
+START_TEST(an_unknown_state_is_not_well)
 {
     struct mg_top_place place = {80, 24, MG_TOP_SERVICES, 0};
     view.read_age_ms = view.count_age_ms = -1;
@@ -399,7 +399,7 @@ int main(void)
     tcase_add_test(tcase, any_size_will_do);
     tcase_add_test(tcase, the_chosen_row_is_always_seen);
     tcase_add_test(tcase, each_trouble_is_named);
-    tcase_add_test(tcase, what_is_not_known_is_not_well);
+    tcase_add_test(tcase, an_unknown_state_is_not_well);
     tcase_add_test(tcase, alerts_keep_their_places);
     tcase_add_test(tcase, each_row_leads_on);
     tcase_add_test(tcase, ages_are_short);

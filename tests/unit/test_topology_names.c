@@ -58,7 +58,7 @@ static const char *const STRANGERS[] = {"agent.payment.control.evil",
                                         "x"};
 
 /* Catches: a message that is attributed to a speaker because of an unforeseen exchange. */
-START_TEST(exchange_proves_its_speaker_and_nobody_else)
+START_TEST(exchange_proves_its_sender_and_no_other)
 {
     struct mg_slice client;
     for (size_t i = 0; i < sizeof(STRANGERS) / sizeof(STRANGERS[0]); i++) {
@@ -128,7 +128,7 @@ int main(void)
     Suite *suite = suite_create("topology_names");
     TCase *tests = tcase_create("topology_names");
     tcase_add_test(tests, names_of_queues);
-    tcase_add_test(tests, exchange_proves_its_speaker_and_nobody_else);
+    tcase_add_test(tests, exchange_proves_its_sender_and_no_other);
     tcase_add_test(tests, client_names_its_own_queues_only);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

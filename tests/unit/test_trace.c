@@ -32,7 +32,7 @@ START_TEST(a_traceparent_is_read_and_written)
 END_TEST
 
 /* Catches: an invalid context taken for a valid one, so that spans of strangers come together. */
-START_TEST(what_is_no_traceparent_is_left)
+START_TEST(a_text_that_is_no_traceparent_is_left)
 {
     static const char *const BAD[] = {
         "",
@@ -158,7 +158,7 @@ int main(void)
     Suite *suite = suite_create("trace");
     TCase *tests = tcase_create("trace");
     tcase_add_test(tests, a_traceparent_is_read_and_written);
-    tcase_add_test(tests, what_is_no_traceparent_is_left);
+    tcase_add_test(tests, a_text_that_is_no_traceparent_is_left);
     tcase_add_test(tests, of_a_later_version_what_00_knows_is_taken);
     tcase_add_test(tests, identities_are_derived_and_stay_so);
     tcase_add_test(tests, a_share_is_a_number_from_0_to_1);

@@ -115,7 +115,7 @@ static void gather(void *arg, struct mg_json_place place, const char *pointer, c
 }
 
 /* Catches: a reader that stops at the first mistake, so that a definition is repaired one mistake a run. */
-START_TEST(all_mistakes_are_told_in_one_go)
+START_TEST(all_mistakes_are_listed_at_once)
 {
     static const char TEXT[] =
         "{\"workflow\":\"W\",\"version\":0,\"on_failur\":\"error\",\"steps\":["
@@ -567,7 +567,7 @@ int main(void)
     TCase *tests = tcase_create("workflow");
     tcase_add_test(tests, absent_members_have_the_documented_defaults);
     tcase_add_test(tests, every_member_is_read);
-    tcase_add_test(tests, all_mistakes_are_told_in_one_go);
+    tcase_add_test(tests, all_mistakes_are_listed_at_once);
     tcase_add_test(tests, mistakes_beyond_a_hundred_are_only_counted);
     tcase_add_loop_test(tests, a_definition_is_checked_as_a_whole, 0, COUNT(STEPS));
     tcase_add_loop_test(tests, a_result_is_known_if_the_undo_can_be_built_with_it, 0, COUNT(OWN_RESULTS));

@@ -263,7 +263,7 @@ class Cases(unittest.TestCase):
         self.assertEqual(suite[0].get("name"), 'a < b & "c"')
         self.assertIn("/cases/0/expect/end", suite[0][0].text)
 
-    def test_what_no_case_takes_is_a_failure_in_junit(self):
+    def test_a_branch_without_a_case_is_a_failure_in_junit(self):
         junit = pathlib.Path(self.folder.name, "junit.xml")
         path = self.changed(('"answers": { "reserve": [{ "status": 422, "body": { "code": "SOLD_OUT" } }] },', ""),
                             ('"end": "compensated", "steps": { "reserve": "failed" }, "calls": ["reserve.do"]', '"end": "processed"'))

@@ -59,7 +59,7 @@ class Words(unittest.TestCase):
         self.assertEqual(answer["sentences"][0], {"step": None, "text": "Workflow fulfilment, version 2, has 3 steps."})
         self.assertIn({"step": "book", "text": "When charge is done, it calls carrier."}, answer["sentences"])
 
-    def test_a_description_tells_when_a_step_runs_what_it_requires_and_what_an_answer_means(self):
+    def test_a_description_names_conditions_requirements_and_meanings_of_answers(self):
         for name, step, sentences in (
                 ("trip", None, ['An order is rejected unless payload.fare > 0. Its client gets "the fare must be above 0".']),
                 ("trip", "charge", ['It requires payload.fare <= 5000. Otherwise it fails without a call, and the client gets '

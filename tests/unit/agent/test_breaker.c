@@ -117,7 +117,7 @@ START_TEST(a_failed_probe_opens_it_again_for_the_whole_time)
 }
 END_TEST
 
-START_TEST(a_void_probe_gives_its_place_back_and_says_nothing)
+START_TEST(a_void_probe_returns_its_place_and_proves_nothing)
 {
     uint32_t ticket;
     open_it(1000);
@@ -190,7 +190,7 @@ START_TEST(each_service_health_meets_each_breaker_state)
 END_TEST
 
 /* Would catch: two agents that probe in one open time. */
-START_TEST(only_who_is_named_probes)
+START_TEST(only_the_named_agent_probes)
 {
     uint32_t ticket, late;
     mg_breaker_follow(&breaker, MG_HEALTH_DOWN, 1000);
@@ -239,10 +239,10 @@ int main(void)
     tcase_add_test(tcase, open_admits_nothing_until_its_time_is_over);
     tcase_add_test(tcase, half_open_admits_only_probes_and_closes_after_as_many_successes);
     tcase_add_test(tcase, a_failed_probe_opens_it_again_for_the_whole_time);
-    tcase_add_test(tcase, a_void_probe_gives_its_place_back_and_says_nothing);
+    tcase_add_test(tcase, a_void_probe_returns_its_place_and_proves_nothing);
     tcase_add_test(tcase, a_result_from_before_the_opening_neither_closes_nor_reopens);
     tcase_add_test(tcase, each_service_health_meets_each_breaker_state);
-    tcase_add_test(tcase, only_who_is_named_probes);
+    tcase_add_test(tcase, only_the_named_agent_probes);
     tcase_add_test(tcase, half_open_is_reported_while_a_probe_is_wanted);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

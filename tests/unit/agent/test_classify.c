@@ -63,7 +63,7 @@ static void expect(enum mg_outcome outcome, enum mg_executed executed, enum mg_c
               verdict.http_status == mg_error_facts_read(mg_slice_of(code)).http_status);
 }
 
-START_TEST(statuses_mean_what_the_contract_says)
+START_TEST(statuses_have_the_meaning_of_the_contract)
 {
     answered(MG_KIND_DO, 200);
     expect(MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_CALL_HEALTHY, "");
@@ -234,7 +234,7 @@ START_TEST(only_the_service_itself_answers_that_there_is_nothing)
 END_TEST
 
 /* Catches: an undo beside accepted work that no poll asks about. */
-START_TEST(accepted_work_that_nobody_polls_may_still_act)
+START_TEST(accepted_work_without_a_poll_may_still_act)
 {
     struct mg_http_answer answer = {
         .sent = MG_SENT_YES, .status = 202, .content_type = "", .retry_after_ms = -1};
@@ -254,7 +254,7 @@ START_TEST(nothing_sent_is_proof_that_nothing_happened_and_costs_nothing)
 }
 END_TEST
 
-START_TEST(a_connection_that_had_no_time_says_little_about_the_service)
+START_TEST(a_connection_without_time_proves_little_about_the_service)
 {
     broke(MG_KIND_DO, MG_SENT_NO, true, 50);
     expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_FAILING, "breaker_open");
@@ -323,7 +323,7 @@ START_TEST(a_result_may_have_any_number)
 }
 END_TEST
 
-START_TEST(what_is_no_json_or_has_no_such_part_gives_no_result)
+START_TEST(an_answer_without_json_or_the_named_part_gives_no_result)
 {
     bool is_truncated = true;
     static const char *const bodies[] = {"", "<html>", "{\"receipt\":1,\"receipt\":2}", "{\"other\":1}",
@@ -335,7 +335,7 @@ START_TEST(what_is_no_json_or_has_no_such_part_gives_no_result)
 }
 END_TEST
 
-START_TEST(a_result_above_the_limit_is_cut_and_says_so)
+START_TEST(a_result_above_the_limit_is_cut_and_marked)
 {
     char body[3000];
     bool is_truncated;
@@ -428,23 +428,23 @@ int main(void)
     Suite *suite = suite_create("agent classify");
     TCase *tcase = tcase_create("classify");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, statuses_mean_what_the_contract_says);
+    tcase_add_test(tcase, statuses_have_the_meaning_of_the_contract);
     tcase_add_test(tcase, only_the_services_own_answer_ends_a_call);
     tcase_add_test(tcase, a_page_in_place_of_json_is_no_answer);
     tcase_add_test(tcase, any_other_answer_is_the_services);
     tcase_add_test(tcase, a_page_that_refuses_proves_nothing);
     tcase_add_test(tcase, only_the_service_itself_answers_that_there_is_nothing);
-    tcase_add_test(tcase, accepted_work_that_nobody_polls_may_still_act);
+    tcase_add_test(tcase, accepted_work_without_a_poll_may_still_act);
     tcase_add_test(tcase, nothing_sent_is_proof_that_nothing_happened_and_costs_nothing);
-    tcase_add_test(tcase, a_connection_that_had_no_time_says_little_about_the_service);
+    tcase_add_test(tcase, a_connection_without_time_proves_little_about_the_service);
     tcase_add_test(tcase, a_broken_answer_to_a_do_leaves_its_outcome_unknown);
     tcase_add_test(tcase, a_good_status_with_a_body_cut_off_is_not_done);
     tcase_add_test(tcase, a_refusal_proves_nothing_about_an_earlier_try);
     tcase_add_loop_test(tcase, a_good_answer_that_is_judged_is_maybe_after_a_doubtful_try, 0, 7);
     tcase_add_test(tcase, the_result_is_the_part_pointed_at_digit_for_digit);
     tcase_add_test(tcase, a_result_may_have_any_number);
-    tcase_add_test(tcase, what_is_no_json_or_has_no_such_part_gives_no_result);
-    tcase_add_test(tcase, a_result_above_the_limit_is_cut_and_says_so);
+    tcase_add_test(tcase, an_answer_without_json_or_the_named_part_gives_no_result);
+    tcase_add_test(tcase, a_result_above_the_limit_is_cut_and_marked);
     tcase_add_test(tcase, a_result_at_the_limits_leaves_room_for_its_reply);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

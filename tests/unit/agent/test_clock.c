@@ -95,7 +95,7 @@ START_TEST(a_request_whose_doubt_does_not_end_is_answered_in_time)
 END_TEST
 
 /* Catches: a process that keeps undecided requests while it stops, or while the broker is away. */
-START_TEST(what_is_in_doubt_is_given_back_when_there_is_no_time_to_wait)
+START_TEST(requests_in_doubt_are_returned_when_there_is_no_time_to_wait)
 {
     tell_time_often(0);
     deliver_behind("first", BACK_MS);
@@ -150,7 +150,7 @@ int main(void)
         a_request_of_a_clock_that_went_back_is_called_once_that_is_known,
         a_fresh_request_that_came_late_is_answered_and_not_called,
         a_request_whose_doubt_does_not_end_is_answered_in_time,
-        what_is_in_doubt_is_given_back_when_there_is_no_time_to_wait,
+        requests_in_doubt_are_returned_when_there_is_no_time_to_wait,
         a_clock_that_is_known_to_be_wrong_makes_no_agent_unready,
         control_messages_that_waited_for_a_stopped_agent_prove_nothing_of_the_clock,
     };

@@ -89,7 +89,7 @@ START_TEST(a_pause_ends_the_tries_of_an_attempt)
 END_TEST
 
 /* Would catch: "not executed" in the reply to a request that an earlier agent may have sent. */
-START_TEST(what_came_again_in_a_pause_stays_in_doubt)
+START_TEST(a_request_redelivered_in_a_pause_stays_in_doubt)
 {
     say(1, 1, "\"paused\":true");
     flow_deliver(&(struct flow_request){.order_id = "again", .is_redelivered = true});
@@ -133,7 +133,7 @@ END_TEST
 
 /* Would catch: a replica, not yet seen by the supervisor, that makes all calls of its file; one that is cut
  * to one call because a report of it was late. */
-START_TEST(who_is_not_named_makes_one_call_or_keeps_its_share)
+START_TEST(an_agent_that_is_not_named_makes_one_call_or_keeps_its_share)
 {
     say(1, 1, "\"paused\":false,\"shares\":[]");
     ck_assert_int_eq(served()->limiter.concurrency, 1);
@@ -190,7 +190,7 @@ END_TEST
 
 /* Would catch: requests that lie in the queue until their deadline because no agent consumes; more than one
  * probe at a time; schedulers that are asked for more requests during a probe. */
-START_TEST(who_is_named_probes_and_answers_for_all)
+START_TEST(the_named_agent_probes_and_answers_for_all)
 {
     flow_finish();
     flow_start(",\"concurrency\":8" OPEN_FOR);
@@ -266,7 +266,7 @@ END_TEST
 
 /* Would catch: a late message of an earlier leader that stops a service that is back, or starts calls to one
  * that is down. */
-START_TEST(an_earlier_leader_says_nothing_of_the_service)
+START_TEST(a_report_of_an_earlier_leader_does_not_count)
 {
     say(7, 0, "\"paused\":false");
     say(6, 0, DOWN("other"));
@@ -336,14 +336,14 @@ int main(void)
     const TTest *const tests[] = {
         a_pause_ends_what_waits_and_lets_calls_under_way_end,
         a_pause_ends_the_tries_of_an_attempt,
-        what_came_again_in_a_pause_stays_in_doubt,
+        a_request_redelivered_in_a_pause_stays_in_doubt,
         a_share_bounds_the_calls_and_never_raises_them,
-        who_is_not_named_makes_one_call_or_keeps_its_share,
+        an_agent_that_is_not_named_makes_one_call_or_keeps_its_share,
         it_follows_the_health_of_the_others_until_that_changes,
-        who_is_named_probes_and_answers_for_all,
+        the_named_agent_probes_and_answers_for_all,
         a_health_that_is_not_repeated_expires,
         a_leader_that_knows_nothing_changes_nothing,
-        an_earlier_leader_says_nothing_of_the_service,
+        a_report_of_an_earlier_leader_does_not_count,
         a_later_leader_outdoes_an_earlier_one_that_still_speaks,
         without_a_readable_control_message_it_goes_on_as_before,
         the_same_control_message_again_changes_nothing,

@@ -95,7 +95,7 @@ START_TEST(the_least_of_the_last_minute_counts_and_older_ones_do_not)
 }
 END_TEST
 
-START_TEST(what_was_measured_is_kept_for_a_backlog_but_never_beyond_the_limit)
+START_TEST(a_measured_difference_is_kept_for_a_backlog_and_never_beyond_the_limit)
 {
     for (int i = 0; i < 5; i++) {
         arrive(i * 300, 1500, 1, true);
@@ -179,7 +179,7 @@ END_TEST
 
 /* Catches: requests held up by a broker, a network or a stopped scheduler, taken for a clock that went back.
  * The agent would call long after complete-by. */
-START_TEST(what_was_held_up_together_is_no_clock_that_went_back)
+START_TEST(messages_held_up_together_are_no_step_back_of_the_clock)
 {
     flow(0, 40000, 0);
     for (int i = 0; i < 500; i++) { /* sent in one moment, delivered over a second and a half */
@@ -229,7 +229,7 @@ static void assert_late_once_that_is_seen(struct mg_deadline *deadline, int64_t 
 }
 
 /* Catches: a request that is dropped in silence because the clock jumped while it was in hand. */
-START_TEST(what_a_fresh_request_has_left_does_not_move_with_any_clock)
+START_TEST(the_time_left_to_a_fresh_request_moves_with_no_clock)
 {
     flow(0, 10000, 0);
     struct mg_deadline request = request_of(10000, 900, 0, 5000, true);
@@ -292,7 +292,7 @@ END_TEST
 
 /* Catches: a call an hour after complete-by, for a request that waited in a queue while the clock went back
  * by an hour. */
-START_TEST(what_waited_in_a_queue_since_a_clock_was_ahead_is_not_called)
+START_TEST(a_request_queued_while_the_clock_was_ahead_is_not_called)
 {
     flow(0, 40000, 0);
     struct mg_deadline queued = request_of(40000, 1200000, -3600000, 5000, false);
@@ -354,7 +354,7 @@ END_TEST
 
 /* Catches: attempts that are used up between a step and its first evidence, because of evidence from before
  * the step. */
-START_TEST(what_waited_in_a_queue_is_late_where_the_clock_was_seen_after_its_receipt)
+START_TEST(a_queued_request_is_late_by_a_clock_seen_after_its_receipt)
 {
     flow(0, 40000, 0);
     struct mg_deadline request = request_of(40000, 30000, 0, 5000, false);
@@ -478,7 +478,7 @@ START_TEST(a_backlog_of_short_requests_costs_one_doubt)
 END_TEST
 
 /* Catches: attempts that are used up in a backlog after the clock went back. */
-START_TEST(a_doubt_that_ran_out_says_nothing_of_a_later_step)
+START_TEST(a_doubt_that_ran_out_proves_nothing_about_a_later_step)
 {
     doubt_run_out();
     struct mg_deadline request = request_of(55000, 2, 3600000, 5000, false); /* older than those before it */
@@ -539,7 +539,7 @@ START_TEST(a_wall_clock_that_jumps_does_not_move_a_measured_database_clock)
 END_TEST
 
 /* Catches: an agent that is stopped right after its start and takes old messages for fresh ones. */
-START_TEST(who_stood_still_before_the_first_turn_knows_it)
+START_TEST(a_standstill_before_the_first_turn_is_detected)
 {
     ck_assert(mg_skew_stood_still(&skew, BOOT + MG_STANDSTILL_MS + 1));
     ck_assert(!mg_skew_stood_still(&skew, BOOT + 2 * MG_STANDSTILL_MS + 1));
@@ -567,27 +567,27 @@ int main(void)
     tcase_add_test(tcase, a_backlog_is_not_taken_for_a_clock_that_is_ahead);
     tcase_add_test(tcase, one_request_from_the_future_proves_a_clock_that_is_behind);
     tcase_add_test(tcase, the_least_of_the_last_minute_counts_and_older_ones_do_not);
-    tcase_add_test(tcase, what_was_measured_is_kept_for_a_backlog_but_never_beyond_the_limit);
+    tcase_add_test(tcase, a_measured_difference_is_kept_for_a_backlog_and_never_beyond_the_limit);
     tcase_add_test(tcase, a_wall_clock_that_jumps_does_not_move_a_measured_database_clock);
-    tcase_add_test(tcase, who_stood_still_before_the_first_turn_knows_it);
+    tcase_add_test(tcase, a_standstill_before_the_first_turn_is_detected);
     tcase_add_test(tcase, a_clock_that_went_back_is_noticed_within_a_second);
     tcase_add_test(tcase, requests_alone_or_control_messages_alone_show_that_the_clock_went_back);
     tcase_add_test(tcase, one_message_of_a_clock_that_was_ahead_for_a_moment_is_forgotten);
-    tcase_add_test(tcase, what_was_held_up_together_is_no_clock_that_went_back);
-    tcase_add_test(tcase, what_a_fresh_request_has_left_does_not_move_with_any_clock);
+    tcase_add_test(tcase, messages_held_up_together_are_no_step_back_of_the_clock);
+    tcase_add_test(tcase, the_time_left_to_a_fresh_request_moves_with_no_clock);
     tcase_add_test(tcase, a_request_of_a_clock_that_went_back_is_held_until_that_is_known_and_then_called);
     tcase_add_test(tcase, a_request_of_before_a_step_forward_has_the_time_that_its_sender_gave_it);
     tcase_add_test(tcase, a_step_forward_that_was_taken_back_spares_nothing);
-    tcase_add_test(tcase, what_waited_in_a_queue_since_a_clock_was_ahead_is_not_called);
+    tcase_add_test(tcase, a_request_queued_while_the_clock_was_ahead_is_not_called);
     tcase_add_test(tcase, a_backlog_that_gets_shorter_is_no_step_forward);
     tcase_add_test(tcase, a_fresh_request_that_was_held_up_is_not_called_as_soon_as_that_is_known);
     tcase_add_test(tcase, without_any_other_sample_doubt_ends_with_half_of_the_time_or_as_it_may_last);
-    tcase_add_test(tcase, what_waited_in_a_queue_is_late_where_the_clock_was_seen_after_its_receipt);
+    tcase_add_test(tcase, a_queued_request_is_late_by_a_clock_seen_after_its_receipt);
     tcase_add_test(tcase, a_busy_agent_drops_nothing_of_a_clock_that_went_back);
     tcase_add_test(tcase, a_backlog_costs_one_doubt);
     tcase_add_test(tcase, a_backlog_costs_one_doubt_however_long_it_is);
     tcase_add_test(tcase, a_backlog_of_short_requests_costs_one_doubt);
-    tcase_add_test(tcase, a_doubt_that_ran_out_says_nothing_of_a_later_step);
+    tcase_add_test(tcase, a_doubt_that_ran_out_proves_nothing_about_a_later_step);
     tcase_add_test(tcase, no_doubt_has_run_out_while_messages_show_a_step);
     tcase_add_test(tcase, one_message_of_long_ago_shows_no_step);
     tcase_add_test(tcase, no_clock_gives_a_request_more_than_its_sender_did);

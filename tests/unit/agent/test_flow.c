@@ -23,7 +23,7 @@ static void expect_reply(int number, enum mg_outcome outcome, enum mg_executed e
 }
 
 /* Catches: a call or a reply that loses data needed by the remote or the scheduler. */
-START_TEST(a_request_is_called_and_answered_as_the_contract_says)
+START_TEST(a_request_is_called_and_answered_by_the_contract)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
@@ -181,7 +181,7 @@ START_TEST(an_answer_after_complete_by_is_kept_silent)
 }
 END_TEST
 
-START_TEST(a_reply_that_nobody_takes_ends_in_silence_at_complete_by)
+START_TEST(a_reply_without_a_taker_ends_silently_at_complete_by)
 {
     fakes.is_publish_full = true;
     flow_deliver(&(struct flow_request){.left_ms = 100});
@@ -349,7 +349,7 @@ END_TEST
 
 /* Catches: an agent that stood still for a while, finds old requests that look new, and takes its clock for
  * one that is ahead. It would call long after complete-by. */
-START_TEST(what_waited_while_the_agent_stood_still_says_nothing_of_the_clock)
+START_TEST(messages_of_a_standstill_prove_nothing_about_the_clock)
 {
     for (int i = 0; i < MG_LINE_COUNT; i++) { /* there was room all along */
         flow_agent.served[0].lines[i].room_since_ms = mg_clock_boot_ms() - 60000;
@@ -464,7 +464,7 @@ START_TEST(of_two_copies_with_two_complete_bys_the_later_one_holds)
 }
 END_TEST
 
-START_TEST(what_waits_when_the_broker_goes_away_is_given_up)
+START_TEST(waiting_requests_are_given_up_when_the_broker_goes_away)
 {
     flow_finish();
     flow_start(",\"concurrency\":1");
@@ -531,7 +531,7 @@ START_TEST(an_open_breaker_stops_consuming_and_parks_what_is_in_hand)
 END_TEST
 
 /* Catches: an outage that uses up an attempt of an order with each probe. */
-START_TEST(a_failed_probe_is_told_from_other_attempts)
+START_TEST(a_failed_probe_is_distinguished_from_other_attempts)
 {
     flow_finish();
     flow_start(",\"concurrency\":8,\"breaker\":{\"open_for\":\"50ms\"}");
@@ -593,7 +593,7 @@ START_TEST(draining_gives_back_what_has_not_begun_and_finishes_what_has)
 }
 END_TEST
 
-START_TEST(what_is_not_done_at_the_end_is_given_back)
+START_TEST(unfinished_requests_are_returned_at_the_end)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
@@ -606,7 +606,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        a_request_is_called_and_answered_as_the_contract_says,
+        a_request_is_called_and_answered_by_the_contract,
         the_request_is_acked_only_after_the_reply_is_confirmed,
         a_reply_waits_while_the_broker_is_away_and_goes_out_when_it_is_back,
         a_refusal_that_outlives_its_connection_is_maybe,
@@ -615,7 +615,7 @@ int main(void)
         a_full_publish_window_delays_the_reply,
         a_late_request_is_dropped_in_silence,
         an_answer_after_complete_by_is_kept_silent,
-        a_reply_that_nobody_takes_ends_in_silence_at_complete_by,
+        a_reply_without_a_taker_ends_silently_at_complete_by,
         a_reply_that_the_broker_refuses_is_owed_beyond_complete_by,
         no_call_begins_while_replies_are_returned,
         a_request_goes_back_uncalled_while_the_broker_is_barred,
@@ -627,20 +627,20 @@ int main(void)
         a_first_refusal_proves_that_nothing_happened,
         a_broken_answer_is_unknown_and_not_sent_again,
         a_request_that_may_have_waited_behind_unsent_acks_proves_nothing_of_the_clock,
-        what_waited_while_the_agent_stood_still_says_nothing_of_the_clock,
+        messages_of_a_standstill_prove_nothing_about_the_clock,
         at_most_once_has_one_try_on_a_fresh_connection,
         at_most_once_redelivered_is_answered_unknown_without_a_call,
         at_most_once_that_has_not_begun_when_the_agent_stops_is_answered_not_made,
         malformed_or_misdirected_requests_are_dead_lettered,
         words_of_a_newer_version_are_left_for_another_instance,
         a_redelivery_joins_the_call_that_is_under_way,
-        what_waits_when_the_broker_goes_away_is_given_up,
+        waiting_requests_are_given_up_when_the_broker_goes_away,
         high_waits_before_normal,
         an_open_breaker_stops_consuming_and_parks_what_is_in_hand,
-        a_failed_probe_is_told_from_other_attempts,
+        a_failed_probe_is_distinguished_from_other_attempts,
         a_half_open_breaker_probes_and_a_success_closes_it,
         draining_gives_back_what_has_not_begun_and_finishes_what_has,
-        what_is_not_done_at_the_end_is_given_back,
+        unfinished_requests_are_returned_at_the_end,
     };
     Suite *suite = suite_create("agent flow");
     TCase *tcase = tcase_create("flow");

@@ -46,7 +46,7 @@ START_TEST(one_try_that_was_given_up_keeps_the_attempt_open)
 END_TEST
 
 /* Catches: an undo that overtakes the call of the agent that had the request before. */
-START_TEST(what_came_again_may_be_at_work_elsewhere_whatever_the_answer)
+START_TEST(a_redelivered_request_may_be_at_work_elsewhere_after_any_answer)
 {
     flow_deliver(&(struct flow_request){.is_redelivered = true});
     flow_wait_calls(1);
@@ -89,7 +89,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, flow_finish);
     tcase_set_timeout(tcase, 30);
     tcase_add_test(tcase, one_try_that_was_given_up_keeps_the_attempt_open);
-    tcase_add_test(tcase, what_came_again_may_be_at_work_elsewhere_whatever_the_answer);
+    tcase_add_test(tcase, a_redelivered_request_may_be_at_work_elsewhere_after_any_answer);
     tcase_add_test(tcase, an_answer_that_outlives_its_connection_leaves_the_attempt_open);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

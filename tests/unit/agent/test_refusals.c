@@ -24,7 +24,7 @@ static void expect_reply(int number, enum mg_outcome outcome, enum mg_executed e
 }
 
 /* Would catch: a step tried for ever that can never be sent, or taken for one that may have happened. */
-START_TEST(what_can_never_be_sent_has_failed_for_good_and_not_happened)
+START_TEST(a_request_that_can_never_be_sent_has_failed_and_not_happened)
 {
     fakes.call_class = MG_BAD_INPUT;
     flow_deliver(&(struct flow_request){.left_ms = 10000});
@@ -38,7 +38,7 @@ START_TEST(what_can_never_be_sent_has_failed_for_good_and_not_happened)
 END_TEST
 
 /* Would catch: an order that fails because memory was short. */
-START_TEST(what_cannot_be_sent_now_is_tried_again_and_costs_nothing)
+START_TEST(a_request_that_cannot_be_sent_now_is_retried_without_cost)
 {
     fakes.call_class = MG_TRANSIENT;
     flow_deliver(&(struct flow_request){.left_ms = 10000});
@@ -51,7 +51,7 @@ START_TEST(what_cannot_be_sent_now_is_tried_again_and_costs_nothing)
 END_TEST
 
 /* Would catch: executed "no" for a redelivered request, which an earlier agent may have sent. */
-START_TEST(what_cannot_be_sent_may_have_been_sent_before)
+START_TEST(a_request_that_cannot_be_sent_may_have_been_sent_before)
 {
     fakes.call_class = MG_BAD_INPUT;
     flow_deliver(&(struct flow_request){.left_ms = 10000, .is_redelivered = true});
@@ -61,7 +61,7 @@ START_TEST(what_cannot_be_sent_may_have_been_sent_before)
 END_TEST
 
 /* Would catch: a request acked as if read, although its bytes were not received. */
-START_TEST(what_is_too_large_to_read_is_dead_lettered)
+START_TEST(a_message_too_large_to_read_is_dead_lettered)
 {
     fakes_deliver_oversized(0);
     ck_assert_str_eq(fakes.story, "x");
@@ -76,7 +76,7 @@ static void answer_unavailable(int64_t retry_after_ms)
 }
 
 /* Would catch: an agent that ends without a reply about a try after which the service may have acted. */
-START_TEST(who_ends_between_two_tries_answers_with_what_the_last_one_was)
+START_TEST(an_agent_that_ends_between_two_tries_answers_with_the_last_one)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
@@ -97,7 +97,7 @@ START_TEST(who_ends_between_two_tries_answers_with_what_the_last_one_was)
 END_TEST
 
 /* Would catch: a new try by an agent that is ending, which its end then cuts off. */
-START_TEST(who_ends_makes_no_new_try)
+START_TEST(an_ending_agent_makes_no_new_try)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
@@ -110,7 +110,7 @@ START_TEST(who_ends_makes_no_new_try)
 END_TEST
 
 /* Would catch: an ending agent that keeps a message of a newer version from agents that can read it. */
-START_TEST(who_ends_gives_back_at_once_what_is_for_a_newer_version)
+START_TEST(an_ending_agent_returns_messages_for_a_newer_version_at_once)
 {
     fakes_deliver_typed(0, "request_batch", "{}", 0);
     ck_assert_str_eq(fakes.story, "u"); /* a place beside it */
@@ -179,7 +179,7 @@ START_TEST(an_end_waits_no_longer_than_it_is_given)
 END_TEST
 
 /* Would catch: a rate that is not kept, or a waiting request that is forgotten. */
-START_TEST(what_is_above_the_rate_waits_for_its_time)
+START_TEST(requests_above_the_rate_wait_for_their_time)
 {
     flow_finish();
     flow_start(",\"rate\":10");
@@ -193,7 +193,7 @@ START_TEST(what_is_above_the_rate_waits_for_its_time)
 END_TEST
 
 /* Would catch: a header of the service file that is sent twice with two meanings. */
-START_TEST(what_the_service_file_says_of_the_content_is_not_said_otherwise)
+START_TEST(the_content_type_of_the_service_file_counts)
 {
     flow_finish();
     flow_start(",\"headers\":{\"content-type\":\"application/vnd.shop+json\",\"Accept\":\"text/plain\"}");
@@ -211,18 +211,18 @@ int main(void)
     TCase *test = tcase_create("refusals");
     tcase_set_timeout(test, 30);
     tcase_add_checked_fixture(test, setup, flow_finish);
-    tcase_add_test(test, what_can_never_be_sent_has_failed_for_good_and_not_happened);
-    tcase_add_test(test, what_cannot_be_sent_now_is_tried_again_and_costs_nothing);
-    tcase_add_test(test, what_cannot_be_sent_may_have_been_sent_before);
-    tcase_add_test(test, what_is_too_large_to_read_is_dead_lettered);
-    tcase_add_test(test, who_ends_between_two_tries_answers_with_what_the_last_one_was);
-    tcase_add_test(test, who_ends_makes_no_new_try);
-    tcase_add_test(test, who_ends_gives_back_at_once_what_is_for_a_newer_version);
+    tcase_add_test(test, a_request_that_can_never_be_sent_has_failed_and_not_happened);
+    tcase_add_test(test, a_request_that_cannot_be_sent_now_is_retried_without_cost);
+    tcase_add_test(test, a_request_that_cannot_be_sent_may_have_been_sent_before);
+    tcase_add_test(test, a_message_too_large_to_read_is_dead_lettered);
+    tcase_add_test(test, an_agent_that_ends_between_two_tries_answers_with_the_last_one);
+    tcase_add_test(test, an_ending_agent_makes_no_new_try);
+    tcase_add_test(test, an_ending_agent_returns_messages_for_a_newer_version_at_once);
     tcase_add_test(test, many_of_a_newer_version_leave_most_of_the_prefetch_to_others);
     tcase_add_test(test, a_newer_version_that_waits_leaves_a_place_to_a_consumer_of_one);
     tcase_add_test(test, an_end_waits_no_longer_than_it_is_given);
-    tcase_add_test(test, what_is_above_the_rate_waits_for_its_time);
-    tcase_add_test(test, what_the_service_file_says_of_the_content_is_not_said_otherwise);
+    tcase_add_test(test, requests_above_the_rate_wait_for_their_time);
+    tcase_add_test(test, the_content_type_of_the_service_file_counts);
     suite_add_tcase(suite, test);
     return run_suite(suite);
 }

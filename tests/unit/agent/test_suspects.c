@@ -70,7 +70,7 @@ END_TEST
 
 /* Would catch: the guilty request called while others are in hand, or before its neighbours that became
  * suspects with it. */
-START_TEST(what_comes_again_and_again_is_called_last_and_alone)
+START_TEST(a_request_redelivered_often_is_called_last_and_alone)
 {
     deliver("innocent", 1, 0);
     flow_wait_calls(1);
@@ -124,7 +124,7 @@ END_TEST
 
 /* Would catch: requests of a newer version as suspects: each give-back counts as a delivery, and all others
  * would wait. */
-START_TEST(what_is_left_to_a_newer_version_is_no_suspect)
+START_TEST(a_message_left_to_a_newer_version_is_no_suspect)
 {
     fakes_deliver(0, "{\"v\":99}", true, 9);
     fakes_deliver_typed(0, "unheard_of", "{}", 9);
@@ -171,9 +171,9 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, each_queue_begins_with_one_request);
     tcase_add_test(tests, while_a_suspect_is_here_one_request_comes_at_a_time);
-    tcase_add_test(tests, what_comes_again_and_again_is_called_last_and_alone);
+    tcase_add_test(tests, a_request_redelivered_often_is_called_last_and_alone);
     tcase_add_test(tests, neither_waiting_nor_being_alone_lasts_long);
-    tcase_add_test(tests, what_is_left_to_a_newer_version_is_no_suspect);
+    tcase_add_test(tests, a_message_left_to_a_newer_version_is_no_suspect);
     tcase_add_test(tests, an_isolated_request_is_given_back_like_others);
     tcase_add_test(tests, a_suspect_that_comes_again_meanwhile_is_counted_once);
     suite_add_tcase(suite, tests);

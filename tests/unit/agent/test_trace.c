@@ -107,7 +107,7 @@ START_TEST(a_request_that_comes_again_is_called_anew)
 END_TEST
 
 /* Catches: spans of traces that are not sampled, or a context that is lost on the way. */
-START_TEST(what_is_not_sampled_goes_on_as_it_came)
+START_TEST(an_unsampled_context_is_passed_on_unchanged)
 {
     flow_start("");
     flow_deliver(&(struct flow_request){.kind = MG_KIND_DO, .traceparent = UNSAMPLED});
@@ -145,7 +145,7 @@ int main(void)
     tcase_add_test(tests, a_call_is_recorded_under_its_attempt);
     tcase_add_test(tests, each_try_is_a_span_of_its_own);
     tcase_add_test(tests, a_request_that_comes_again_is_called_anew);
-    tcase_add_test(tests, what_is_not_sampled_goes_on_as_it_came);
+    tcase_add_test(tests, an_unsampled_context_is_passed_on_unchanged);
     tcase_add_test(tests, a_call_that_is_given_up_is_recorded);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -78,7 +78,7 @@ static const struct {
 };
 
 /* Would catch: a change without a record of its author and reason. */
-START_TEST(what_cannot_be_written_down_is_not_done)
+START_TEST(a_change_that_cannot_be_recorded_is_not_made)
 {
     for (size_t i = 0; i < COUNT(NOTED); i++) {
         struct mg_http_exchange request = change(NOTED[i].path, NOTED[i].body);
@@ -98,7 +98,7 @@ START_TEST(what_cannot_be_written_down_is_not_done)
 END_TEST
 
 /* Would catch: a command that differs from its note. */
-START_TEST(what_is_written_down_is_what_is_done)
+START_TEST(recorded_changes_equal_the_changes_made)
 {
     static const enum mg_cause_kind kinds[] = {MG_CAUSE_RESUME, MG_CAUSE_RESTART, MG_CAUSE_COMPENSATE,
                                                MG_CAUSE_CANCEL};
@@ -228,7 +228,7 @@ END_TEST
 /* ---- the page of a change is gone ---- */
 
 /* Would catch: a change that is dropped half-way with its page; an answer to a browser that is gone. */
-START_TEST(what_was_begun_goes_on_without_its_page)
+START_TEST(a_change_continues_after_its_page_is_gone)
 {
     struct mg_http_exchange request = change(ORDER("resume"), RESUME_BODY);
     (void)fake_send(&request);
@@ -291,7 +291,7 @@ START_TEST(a_page_receives_what_the_store_answers)
 END_TEST
 
 /* Would catch: a bulk action of more orders than were confirmed; one that only seems to have begun. */
-START_TEST(a_bulk_action_takes_what_was_confirmed_or_says_why_not)
+START_TEST(a_bulk_action_takes_the_confirmed_orders_or_names_the_obstacle)
 {
     static const struct {
         struct mg_bulk_started started;
@@ -495,7 +495,7 @@ static const struct {
 };
 
 /* Would catch: ambiguous input that is accepted and moves money. */
-START_TEST(what_cannot_be_meant_is_refused_and_changes_nothing)
+START_TEST(an_impossible_request_is_refused_and_changes_nothing)
 {
     for (size_t i = 0; i < COUNT(REFUSED); i++) {
         struct mg_http_exchange request = change(REFUSED[i].path, REFUSED[i].body);
@@ -532,17 +532,17 @@ int main(void)
     Suite *suite = suite_create("console act");
     TCase *tests = tcase_create("act");
     tcase_add_checked_fixture(tests, set_up, fake_finish);
-    tcase_add_test(tests, what_cannot_be_written_down_is_not_done);
-    tcase_add_test(tests, what_is_written_down_is_what_is_done);
+    tcase_add_test(tests, a_change_that_cannot_be_recorded_is_not_made);
+    tcase_add_test(tests, recorded_changes_equal_the_changes_made);
     tcase_add_test(tests, a_page_receives_what_became_of_its_command);
     tcase_add_test(tests, without_a_broker_no_order_is_changed_and_nothing_is_noted);
     tcase_add_test(tests, a_click_is_one_command_of_one_person_for_one_change);
-    tcase_add_test(tests, what_was_begun_goes_on_without_its_page);
+    tcase_add_test(tests, a_change_continues_after_its_page_is_gone);
     tcase_add_test(tests, a_page_receives_what_the_store_answers);
-    tcase_add_test(tests, a_bulk_action_takes_what_was_confirmed_or_says_why_not);
+    tcase_add_test(tests, a_bulk_action_takes_the_confirmed_orders_or_names_the_obstacle);
     tcase_add_test(tests, each_part_of_a_filter_and_each_verb_is_taken_as_it_was_sent);
     tcase_add_test(tests, a_ticket_is_one_bulk_action_for_one_verb_and_filter);
-    tcase_add_test(tests, what_cannot_be_meant_is_refused_and_changes_nothing);
+    tcase_add_test(tests, an_impossible_request_is_refused_and_changes_nothing);
     tcase_add_test(tests, a_reason_is_kept_whole_or_refused);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

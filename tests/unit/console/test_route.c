@@ -119,7 +119,7 @@ static const struct {
 };
 
 /* Would catch: a change with an entry of its own, open to a reader or to a link. */
-START_TEST(no_change_is_made_by_a_reader_by_a_link_or_by_who_left)
+START_TEST(no_change_is_made_by_a_reader_by_a_link_or_after_logout)
 {
     const struct fake_browser reader = fake_login(TOKEN_READER), left = fake_login(TOKEN_OPERATOR);
     struct mg_http_exchange request = fake_post("/api/v1/logout", "{}");
@@ -148,7 +148,7 @@ START_TEST(no_change_is_made_by_a_reader_by_a_link_or_by_who_left)
 END_TEST
 
 /* Would catch: a read-only console that accepts a change or an anonymous login. */
-START_TEST(without_tokens_all_may_read_and_nobody_may_act)
+START_TEST(without_tokens_all_may_read_and_none_may_act)
 {
     const struct fake_browser nobody = {.cookie = "", .csrf = ""};
     static const char *const paths[] = {"/api/v1/login", "/api/v1/logout", RESUME};
@@ -250,7 +250,7 @@ static void assert_address(const struct fake_browser *browser, size_t i)
 }
 
 /* Would catch: a page that is shown without a login, or at another page's address. */
-START_TEST(each_address_has_its_page_for_who_may_see_it)
+START_TEST(each_address_has_its_page_for_those_with_the_right)
 {
     const struct fake_browser reader = fake_login(TOKEN_READER);
     for (size_t i = 0; i < COUNT(ADDRESSES); i++) {
@@ -313,14 +313,14 @@ int main(void)
     TCase *tests = tcase_create("with tokens"), *open = tcase_create("without tokens");
     tcase_add_checked_fixture(tests, fake_begin, fake_finish);
     tcase_add_test(tests, only_an_operator_changes_anything_and_only_by_our_own_page);
-    tcase_add_test(tests, no_change_is_made_by_a_reader_by_a_link_or_by_who_left);
+    tcase_add_test(tests, no_change_is_made_by_a_reader_by_a_link_or_after_logout);
     tcase_add_test(tests, only_hosts_that_are_meant_are_answered);
-    tcase_add_test(tests, each_address_has_its_page_for_who_may_see_it);
+    tcase_add_test(tests, each_address_has_its_page_for_those_with_the_right);
     tcase_add_test(tests, a_part_of_an_address_is_taken_whole_or_not);
     tcase_add_test(tests, other_methods_are_refused);
     suite_add_tcase(suite, tests);
     tcase_add_checked_fixture(open, fake_begin_without_tokens, fake_finish);
-    tcase_add_test(open, without_tokens_all_may_read_and_nobody_may_act);
+    tcase_add_test(open, without_tokens_all_may_read_and_none_may_act);
     suite_add_tcase(suite, open);
     return run_suite(suite);
 }

@@ -40,7 +40,7 @@ END_TEST
 
 /* Would catch: a session that outlives the removal of its line from the file or a change to reader; one
  * removal that ends all sessions. */
-START_TEST(who_is_no_longer_in_the_file_as_he_was_is_logged_out)
+START_TEST(a_removed_or_changed_token_ends_its_sessions)
 {
     struct mg_err err;
     static const struct {
@@ -268,7 +268,7 @@ START_TEST(a_token_stands_once_in_the_file)
 END_TEST
 
 /* Would catch: guesses by a stranger that fill the log or lock people out. */
-START_TEST(guesses_are_told_so_many_a_second_and_keep_nobody_out)
+START_TEST(guesses_are_limited_a_second_and_lock_no_user_out)
 {
     for (int second = 0; second < 3; second++) {
         int logged = fake.log_count;
@@ -363,7 +363,7 @@ START_TEST(over_tls_the_cookie_is_of_this_host_alone)
 END_TEST
 
 /* Would catch: a browser that stays logged in after its logout, or another browser that does not. */
-START_TEST(who_logs_out_is_out_and_nobody_else)
+START_TEST(a_logout_ends_its_session_and_no_other)
 {
     const struct fake_browser otto = fake_login(TOKEN_OPERATOR), other = fake_login(TOKEN_OPERATOR);
     for (int i = 0; i < 2; i++) { /* once more does no harm */
@@ -391,7 +391,7 @@ int main(void)
     TCase *tests = tcase_create("session"), *tls = tcase_create("over TLS");
     tcase_add_checked_fixture(tests, fake_begin, fake_finish);
     tcase_add_test(tests, a_session_ends_after_a_working_day_however_busy);
-    tcase_add_test(tests, who_is_no_longer_in_the_file_as_he_was_is_logged_out);
+    tcase_add_test(tests, a_removed_or_changed_token_ends_its_sessions);
     tcase_add_test(tests, a_file_that_cannot_be_read_leaves_all_as_it_was);
     tcase_add_test(tests, each_line_of_the_file_is_right_or_refused_by_its_number);
     tcase_add_test(tests, a_file_names_so_many_and_no_more);
@@ -400,10 +400,10 @@ int main(void)
     tcase_add_test(tests, consoles_at_two_ports_have_two_cookies);
     tcase_add_test(tests, a_listener_is_known_by_its_session_up_to_its_end);
     tcase_add_test(tests, a_token_stands_once_in_the_file);
-    tcase_add_test(tests, guesses_are_told_so_many_a_second_and_keep_nobody_out);
+    tcase_add_test(tests, guesses_are_limited_a_second_and_lock_no_user_out);
     tcase_add_test(tests, only_a_whole_token_lets_in);
     tcase_add_test(tests, only_a_cookie_as_it_was_given_counts);
-    tcase_add_test(tests, who_logs_out_is_out_and_nobody_else);
+    tcase_add_test(tests, a_logout_ends_its_session_and_no_other);
     suite_add_tcase(suite, tests);
     tcase_add_checked_fixture(tls, fake_begin_over_tls, fake_finish);
     tcase_add_test(tls, over_tls_the_cookie_is_of_this_host_alone);

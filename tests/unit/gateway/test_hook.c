@@ -80,7 +80,7 @@ START_TEST(copies_of_a_status_in_hand_are_acked_with_it)
 }
 END_TEST
 
-START_TEST(what_the_history_does_not_have_is_not_waited_for)
+START_TEST(statuses_missing_in_the_history_are_not_waited_for)
 {
     fake_deliver("a3");
     fake_expect("ask:a>0");
@@ -581,7 +581,7 @@ int main(void)
     tcase_add_test(tests, a_rejection_has_no_predecessor_and_each_is_sent);
     tcase_add_test(tests, a_status_that_overtook_others_waits_for_them);
     tcase_add_test(tests, copies_of_a_status_in_hand_are_acked_with_it);
-    tcase_add_test(tests, what_the_history_does_not_have_is_not_waited_for);
+    tcase_add_test(tests, statuses_missing_in_the_history_are_not_waited_for);
     tcase_add_test(tests, a_database_that_is_down_delays_only_what_needs_it);
     tcase_add_test(tests, what_needs_the_database_goes_as_soon_as_another_has_it);
     tcase_add_test(tests, an_order_that_is_refused_delays_no_other);

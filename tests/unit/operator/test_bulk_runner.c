@@ -80,7 +80,7 @@ START_TEST(the_canary_first_then_the_rest)
 }
 END_TEST
 
-START_TEST(a_canary_that_fails_stops_it_and_is_told_once)
+START_TEST(a_canary_that_fails_stops_it_and_is_reported_once)
 {
     begin(60, 100);
     fake_pass(1000);
@@ -148,7 +148,7 @@ START_TEST(an_order_that_waits_for_the_database_is_asked_again)
 END_TEST
 
 /* Would catch: orders that fail anew and are undone, counted as orders that went well. */
-START_TEST(what_is_undone_instead_of_going_forward_has_failed)
+START_TEST(an_order_undone_instead_of_going_forward_has_failed)
 {
     begin(60, 100);
     fake_pass(1000);
@@ -165,7 +165,7 @@ END_TEST
 
 /* Would catch: a bulk action that goes on without a live scheduler, so that all its commands are taken at
  * once later. */
-START_TEST(commands_that_nobody_takes_do_not_pile_up)
+START_TEST(commands_without_a_taker_do_not_pile_up)
 {
     begin(ORDERS, 5);
     fake.row.bulk.canary = 0;
@@ -186,7 +186,7 @@ END_TEST
 
 /* Law 3, re-creation. Would catch: an order that is lost with the runner that had marked it; one that becomes
  * another cause when the next runner asks for it. */
-START_TEST(what_a_dead_runner_had_marked_is_asked_for_by_the_next_as_the_same_cause)
+START_TEST(orders_marked_by_a_dead_runner_are_requested_by_the_next_as_the_same_cause)
 {
     begin(60, 100);
     fake_pass(1000);
@@ -272,7 +272,7 @@ START_TEST(no_more_are_marked_than_can_be_sent)
 }
 END_TEST
 
-START_TEST(an_operator_in_between_is_heard)
+START_TEST(a_command_of_an_operator_in_between_counts)
 {
     begin(60, 100);
     fake.is_paused_meanwhile = true;
@@ -286,7 +286,7 @@ START_TEST(an_operator_in_between_is_heard)
 }
 END_TEST
 
-START_TEST(who_does_not_lead_writes_nothing_and_tries_again)
+START_TEST(a_runner_that_does_not_lead_writes_nothing_and_retries)
 {
     begin(60, 100);
     fake.is_held_by_other = true;
@@ -311,7 +311,7 @@ END_TEST
 
 /* Would catch: two runners that both send commands, because one does not detect that another leads
  * meanwhile. */
-START_TEST(who_was_followed_finds_out_before_it_asks_for_more)
+START_TEST(a_succeeded_runner_detects_it_before_the_next_request)
 {
     begin(60, 100);
     fake_pass(1500);
@@ -333,7 +333,7 @@ END_TEST
 
 /* Would catch: a runner that cannot lead and logs so twice a second, or never; one that logs nothing about a
  * database that is away. */
-START_TEST(what_keeps_it_from_driving_is_said_once)
+START_TEST(an_obstacle_is_logged_once)
 {
     begin(60, 100);
     fake.refusal = "behind a pooler";
@@ -355,7 +355,7 @@ START_TEST(what_keeps_it_from_driving_is_said_once)
 }
 END_TEST
 
-START_TEST(a_database_that_fails_is_asked_again_and_said_once)
+START_TEST(a_database_that_fails_is_queried_again_and_logged_once)
 {
     begin(60, 100);
     fake_pass(1000);
@@ -407,21 +407,21 @@ int main(void)
     TCase *tests = tcase_create("bulk_runner");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, the_canary_first_then_the_rest);
-    tcase_add_test(tests, a_canary_that_fails_stops_it_and_is_told_once);
+    tcase_add_test(tests, a_canary_that_fails_stops_it_and_is_reported_once);
     tcase_add_test(tests,
                    an_order_that_does_not_allow_the_verb_is_skipped_and_one_that_is_not_found_has_failed);
     tcase_add_test(tests, an_order_that_waits_for_the_database_is_asked_again);
-    tcase_add_test(tests, what_is_undone_instead_of_going_forward_has_failed);
-    tcase_add_test(tests, commands_that_nobody_takes_do_not_pile_up);
-    tcase_add_test(tests, what_a_dead_runner_had_marked_is_asked_for_by_the_next_as_the_same_cause);
+    tcase_add_test(tests, an_order_undone_instead_of_going_forward_has_failed);
+    tcase_add_test(tests, commands_without_a_taker_do_not_pile_up);
+    tcase_add_test(tests, orders_marked_by_a_dead_runner_are_requested_by_the_next_as_the_same_cause);
     tcase_add_test(tests, a_command_without_an_answer_is_sent_again_ever_more_seldom);
     tcase_add_test(tests, a_fast_bulk_action_is_driven_as_fast_as_its_orders_end);
     tcase_add_test(tests, no_more_are_marked_than_can_be_sent);
-    tcase_add_test(tests, an_operator_in_between_is_heard);
-    tcase_add_test(tests, who_does_not_lead_writes_nothing_and_tries_again);
-    tcase_add_test(tests, who_was_followed_finds_out_before_it_asks_for_more);
-    tcase_add_test(tests, what_keeps_it_from_driving_is_said_once);
-    tcase_add_test(tests, a_database_that_fails_is_asked_again_and_said_once);
+    tcase_add_test(tests, a_command_of_an_operator_in_between_counts);
+    tcase_add_test(tests, a_runner_that_does_not_lead_writes_nothing_and_retries);
+    tcase_add_test(tests, a_succeeded_runner_detects_it_before_the_next_request);
+    tcase_add_test(tests, an_obstacle_is_logged_once);
+    tcase_add_test(tests, a_database_that_fails_is_queried_again_and_logged_once);
     tcase_add_test(tests, a_bulk_action_that_cannot_be_written_keeps_no_other_waiting);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

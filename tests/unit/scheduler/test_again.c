@@ -73,7 +73,7 @@ static void refusal_sends_b(void)
 
 /* Would catch: an order that waits for a time-out because a process died between the commit of a refused
  * request and its effects. Causes from outside are delivered again; the refusal is not. */
-START_TEST(what_follows_from_a_refused_request_comes_again_with_its_cause)
+START_TEST(effects_of_a_refused_request_are_made_again_with_their_cause)
 {
     refusal_sends_b();
     int acked = fake_broker.acked;
@@ -95,7 +95,7 @@ START_TEST(what_follows_from_a_refused_request_comes_again_with_its_cause)
 END_TEST
 
 /* Would catch: requests that come again with a message that did not cause them. */
-START_TEST(what_follows_from_a_refused_request_comes_again_with_no_other)
+START_TEST(effects_of_a_refused_request_are_made_again_with_no_other_cause)
 {
     refusal_sends_b();
     fake_broker.is_held = false;
@@ -175,8 +175,8 @@ int main(void)
     Suite *suite = suite_create("scheduler again");
     TCase *again = tcase_create("again");
     tcase_add_checked_fixture(again, stage_start, stage_finish);
-    tcase_add_test(again, what_follows_from_a_refused_request_comes_again_with_its_cause);
-    tcase_add_test(again, what_follows_from_a_refused_request_comes_again_with_no_other);
+    tcase_add_test(again, effects_of_a_refused_request_are_made_again_with_their_cause);
+    tcase_add_test(again, effects_of_a_refused_request_are_made_again_with_no_other_cause);
     tcase_add_loop_test(again, a_refusal_whose_commit_is_unknown_makes_its_effects, 0, 2);
     tcase_add_test(again, a_duplicate_publishes_nothing_though_the_store_was_away);
     tcase_add_loop_test(again, a_duplicate_publishes_nothing_though_its_neighbours_commit_is_unknown, 0, 2);

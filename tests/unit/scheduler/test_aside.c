@@ -265,7 +265,7 @@ static void crowd_submit(void)
 
 /* Would catch: orders that are set aside one by one, by a trigger that refuses the next state of all of them,
  * while new orders are written. */
-START_TEST(a_crowd_with_one_fault_is_judged_by_nobody_and_stands)
+START_TEST(a_crowd_with_one_fault_is_not_judged_and_stays)
 {
     char order_id[8], reason[512];
     crowd_submit();
@@ -305,7 +305,7 @@ END_TEST
 
 /* Would catch: orders that are set aside one by one, in a store with few open orders, by a trigger that
  * refuses the next state of all and names each, since new orders are taken. */
-START_TEST(few_orders_with_one_fault_are_judged_by_nobody_while_only_new_ones_are_written)
+START_TEST(few_orders_with_one_fault_are_not_judged_while_only_new_ones_are_written)
 {
     char order_id[8], refused[8] = "o[12]", reason[512];
     two_orders_run();
@@ -469,8 +469,8 @@ int main(void)
     tcase_add_test(aside, no_attempt_is_overdue_by_the_time_in_which_the_database_took_nothing);
     tcase_add_test(aside, a_command_that_was_decided_before_gives_its_statuses_again);
     tcase_add_test(aside, a_lasting_refusal_is_tried_again_before_its_order_is_set_aside);
-    tcase_add_test(aside, a_crowd_with_one_fault_is_judged_by_nobody_and_stands);
-    tcase_add_test(aside, few_orders_with_one_fault_are_judged_by_nobody_while_only_new_ones_are_written);
+    tcase_add_test(aside, a_crowd_with_one_fault_is_not_judged_and_stays);
+    tcase_add_test(aside, few_orders_with_one_fault_are_not_judged_while_only_new_ones_are_written);
     tcase_add_test(aside, a_single_order_without_a_witness_waits_long_before_it_is_set_aside);
     tcase_add_test(aside, a_crowd_of_damaged_orders_is_set_aside_one_by_one);
     tcase_add_test(aside, several_refused_orders_are_judged_only_if_another_is_written_as_they_are);

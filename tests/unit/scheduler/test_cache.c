@@ -41,7 +41,7 @@ START_TEST(an_order_of_ones_own_is_not_read)
 END_TEST
 
 /* Would catch: a decision on a state that another instance has changed since. */
-START_TEST(what_another_has_written_since_is_found_out)
+START_TEST(a_later_write_of_another_scheduler_is_detected)
 {
     stage_submit("o1", false);
     stage_settle();
@@ -116,7 +116,7 @@ START_TEST(a_workflow_that_is_unknown_is_refused_once)
 END_TEST
 
 /* Would catch: a submission that is acked and never answered, because another in its batch made the order. */
-START_TEST(what_is_not_decided_by_guess_is_not_acked_with_its_neighbour)
+START_TEST(a_cause_without_a_decision_is_not_acked_with_its_neighbour)
 {
     stage_submit("o0", false);
     stage_settle();
@@ -174,7 +174,7 @@ static int texts_find(struct mg_order_record *record, struct mg_slice *ret_texts
 }
 
 /* Would catch: a member of an order that is lost in the cache, or a text cut or mixed up. */
-START_TEST(what_is_kept_is_the_whole_order)
+START_TEST(a_cached_order_is_whole)
 {
     static const struct mg_slice TEXTS[] = {
         {"{\"items\":[14.00]}", 17}, {NULL, 0},   {"", 0},        {"00-trace", 8},
@@ -213,7 +213,7 @@ START_TEST(what_is_kept_is_the_whole_order)
 END_TEST
 
 /* Would catch: an order that left for the archive long ago, taken for a new one of its id. */
-START_TEST(what_was_written_long_ago_is_forgotten)
+START_TEST(an_order_written_long_ago_leaves_the_cache)
 {
     struct mg_order_record *record = calloc(1, sizeof(*record));
     struct mg_cache cache = {.bytes_max = MG_CACHE_MAX_BYTES};
@@ -230,7 +230,7 @@ START_TEST(what_was_written_long_ago_is_forgotten)
 END_TEST
 
 /* Would catch: memory that grows with the open orders, or a chain that breaks when room is made. */
-START_TEST(what_is_kept_is_bounded)
+START_TEST(the_cache_is_bounded)
 {
     static char payload[256 * 1024];
     struct mg_order_record *record = calloc(1, sizeof(*record));
@@ -262,15 +262,15 @@ int main(void)
     tcase_set_timeout(tests, 30);
     tcase_add_checked_fixture(tests, stage_start, stage_finish);
     tcase_add_test(tests, an_order_of_ones_own_is_not_read);
-    tcase_add_test(tests, what_another_has_written_since_is_found_out);
+    tcase_add_test(tests, a_later_write_of_another_scheduler_is_detected);
     tcase_add_test(tests, a_reply_that_does_not_fit_what_is_remembered_is_not_judged_by_it);
     tcase_add_test(tests, an_order_that_is_not_new_is_found_out);
     tcase_add_test(tests, a_workflow_that_is_unknown_is_refused_once);
-    tcase_add_test(tests, what_is_not_decided_by_guess_is_not_acked_with_its_neighbour);
+    tcase_add_test(tests, a_cause_without_a_decision_is_not_acked_with_its_neighbour);
     tcase_add_test(tests, nothing_is_remembered_of_a_session_that_is_lost);
-    tcase_add_test(tests, what_is_kept_is_the_whole_order);
-    tcase_add_test(tests, what_is_kept_is_bounded);
-    tcase_add_test(tests, what_was_written_long_ago_is_forgotten);
+    tcase_add_test(tests, a_cached_order_is_whole);
+    tcase_add_test(tests, the_cache_is_bounded);
+    tcase_add_test(tests, an_order_written_long_ago_leaves_the_cache);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

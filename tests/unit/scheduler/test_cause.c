@@ -33,7 +33,7 @@ static bool has_error(const char *code)
 }
 
 /* Would catch: an operator misled because the answer to a verify is recorded as the step's failure. */
-START_TEST(what_a_step_failed_for_is_the_answer_to_its_do)
+START_TEST(the_cause_of_a_failed_step_is_the_answer_to_its_do)
 {
     fake_store.definition = DOUBTING;
     stage_submit("o1", false);
@@ -331,7 +331,7 @@ START_TEST(a_rejection_has_a_code)
 END_TEST
 
 /* Would catch: the absence that an undo found, shown as the failure of its step. */
-START_TEST(what_an_undo_found_absent_is_no_failure)
+START_TEST(an_absence_found_by_an_undo_is_no_failure)
 {
     fake_store.definition = TWO("compensate");
     decline();
@@ -446,7 +446,7 @@ int main(void)
     Suite *suite = suite_create("scheduler: cause");
     TCase *test = tcase_create("cause");
     tcase_add_checked_fixture(test, stage_start, stage_finish);
-    tcase_add_test(test, what_a_step_failed_for_is_the_answer_to_its_do);
+    tcase_add_test(test, the_cause_of_a_failed_step_is_the_answer_to_its_do);
     tcase_add_test(test, the_answer_to_a_verify_stands_where_nothing_else_is_known);
     tcase_add_test(test, the_changes_of_state_are_kept_in_one_form);
     tcase_add_test(test, a_reply_without_an_access_token_counts_nothing);
@@ -461,7 +461,7 @@ int main(void)
                         (int)(sizeof(CAUSES) / sizeof(CAUSES[0])));
     tcase_add_test(test, the_text_of_a_cause_is_one_plain_line);
     tcase_add_test(test, a_rejection_has_a_code);
-    tcase_add_test(test, what_an_undo_found_absent_is_no_failure);
+    tcase_add_test(test, an_absence_found_by_an_undo_is_no_failure);
     tcase_add_test(test, a_body_is_cut_however_long_it_comes);
     suite_add_tcase(suite, test);
     return run_suite(suite);

@@ -125,7 +125,7 @@ END_TEST
 
 /* Would catch: a submission that is left to newer schedulers, and an alert that asks for an upgrade, since
  * the stored definition of its workflow is broken. */
-START_TEST(a_submission_of_a_damaged_workflow_is_set_aside_and_told_so)
+START_TEST(a_submission_of_a_damaged_workflow_is_set_aside_with_a_status)
 {
     const struct fake_delivery submission = {
         .consumer = MG_LANE_NORMAL,
@@ -154,7 +154,7 @@ int main(void)
     TCase *damage = tcase_create("damage");
     tcase_add_checked_fixture(damage, stage_start, stage_finish);
     tcase_add_loop_test(damage, a_damaged_order_is_set_aside_and_not_judged, 0, DAMAGE_COUNT);
-    tcase_add_test(damage, a_submission_of_a_damaged_workflow_is_set_aside_and_told_so);
+    tcase_add_test(damage, a_submission_of_a_damaged_workflow_is_set_aside_with_a_status);
     suite_add_tcase(suite, damage);
     return run_suite(suite);
 }

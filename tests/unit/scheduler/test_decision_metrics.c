@@ -73,7 +73,7 @@ START_TEST(failures_are_counted_by_a_bounded_number_of_codes)
 END_TEST
 
 /* Would catch: repeats and refusals counted as orders. */
-START_TEST(submissions_are_told_apart)
+START_TEST(submissions_are_counted_by_outcome)
 {
     stage_submit("o1", false);
     stage_settle();
@@ -89,7 +89,7 @@ START_TEST(submissions_are_told_apart)
 END_TEST
 
 /* Would catch: the result of a submission counted while it is a guess, and again when it is certain. */
-START_TEST(what_becomes_of_a_submission_counts_when_it_is_known)
+START_TEST(the_outcome_of_a_submission_counts_once_it_is_known)
 {
     stage_submit("o1", false);
     stage_settle();
@@ -106,7 +106,7 @@ START_TEST(what_becomes_of_a_submission_counts_when_it_is_known)
 END_TEST
 
 /* Would catch: a decision that another instance overtook, counted with the one that took its place. */
-START_TEST(what_is_decided_again_counts_once)
+START_TEST(a_repeated_decision_counts_once)
 {
     stage_submit("o1", false);
     stage_settle();
@@ -136,7 +136,7 @@ START_TEST(a_request_that_goes_out_again_is_one_attempt)
 END_TEST
 
 /* Would catch: queues without metrics. */
-START_TEST(its_queues_are_told_of)
+START_TEST(its_queues_are_reported)
 {
     stage_submit("o1", false);
     stage_settle();
@@ -156,7 +156,7 @@ END_TEST
 
 /* Would catch: one process that lost the broker, with a last figure that hides how old messages get
  * elsewhere. */
-START_TEST(without_a_broker_it_says_nothing_of_queues)
+START_TEST(without_a_broker_no_queues_are_reported)
 {
     stage_submit("o1", false);
     stage_settle();
@@ -177,12 +177,12 @@ int main(void)
     tcase_add_checked_fixture(tests, stage_start, stage_finish);
     tcase_add_test(tests, an_order_leaves_its_figures);
     tcase_add_test(tests, failures_are_counted_by_a_bounded_number_of_codes);
-    tcase_add_test(tests, submissions_are_told_apart);
-    tcase_add_test(tests, what_becomes_of_a_submission_counts_when_it_is_known);
-    tcase_add_test(tests, what_is_decided_again_counts_once);
+    tcase_add_test(tests, submissions_are_counted_by_outcome);
+    tcase_add_test(tests, the_outcome_of_a_submission_counts_once_it_is_known);
+    tcase_add_test(tests, a_repeated_decision_counts_once);
     tcase_add_test(tests, a_request_that_goes_out_again_is_one_attempt);
-    tcase_add_test(tests, its_queues_are_told_of);
-    tcase_add_test(tests, without_a_broker_it_says_nothing_of_queues);
+    tcase_add_test(tests, its_queues_are_reported);
+    tcase_add_test(tests, without_a_broker_no_queues_are_reported);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -169,7 +169,7 @@ END_TEST
 
 /* Would catch: an alert without its remedy, because the broker's answer came before the queue was first
  * looked at. */
-START_TEST(the_alert_of_a_returned_request_says_what_to_run)
+START_TEST(the_alert_of_a_returned_request_names_the_command)
 {
     fake_broker.fails_type = "request";
     fake_broker.failure = MG_PUBLISH_RETURNED;
@@ -270,7 +270,7 @@ START_TEST(a_restarted_order_knows_no_result_of_before)
 END_TEST
 
 /* Would catch: steps parked, and an alert for each service, because the broker was restarted. */
-START_TEST(what_went_down_with_the_connection_waits_for_the_next_one)
+START_TEST(messages_lost_with_the_connection_wait_for_the_next_one)
 {
     fake_broker.fails_type = "request";
     fake_broker.failure = MG_PUBLISH_UNKNOWN;
@@ -415,7 +415,7 @@ END_TEST
 
 /* Would catch: a scheduler without a store, or with one that takes nothing from it, that receives all
  * messages while others could handle them. */
-START_TEST(who_cannot_store_lets_others_lead)
+START_TEST(a_scheduler_that_cannot_store_lets_others_lead)
 {
     int64_t rank = fake_broker.options.rank;
     ck_assert_int_lt(rank, 0); /* the time of its start: a later start has less */
@@ -588,12 +588,12 @@ int main(void)
     tcase_add_test(flow, a_lost_race_is_decided_again);
     tcase_add_loop_test(flow, an_unknown_commit_is_run_again, 0, 2);
     tcase_add_test(flow, a_request_that_is_not_taken_parks_its_step_and_only_then_acks);
-    tcase_add_test(flow, the_alert_of_a_returned_request_says_what_to_run);
+    tcase_add_test(flow, the_alert_of_a_returned_request_names_the_command);
     tcase_add_test(flow, a_cause_stays_while_it_cannot_be_written_that_its_request_is_nowhere);
     tcase_add_test(flow, a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_on);
     tcase_add_test(flow, an_unanswered_request_may_have_happened);
     tcase_add_test(flow, a_restarted_order_knows_no_result_of_before);
-    tcase_add_test(flow, what_went_down_with_the_connection_waits_for_the_next_one);
+    tcase_add_test(flow, messages_lost_with_the_connection_wait_for_the_next_one);
     tcase_add_test(flow, a_step_is_maybe_before_a_second_copy_of_its_request_leaves);
     tcase_add_test(flow, a_refused_copy_of_a_request_does_not_end_the_other);
     tcase_add_test(flow, a_reply_that_an_operator_paused_the_service_counts_nothing);
@@ -602,7 +602,7 @@ int main(void)
     tcase_add_test(flow, a_refused_order_waits_alone_and_its_neighbours_go_on);
     tcase_add_test(flow, a_batch_that_is_too_much_at_once_is_taken_apart);
     tcase_add_test(flow, an_order_that_a_newer_version_wrote_is_left_to_others);
-    tcase_add_test(flow, who_cannot_store_lets_others_lead);
+    tcase_add_test(flow, a_scheduler_that_cannot_store_lets_others_lead);
     tcase_add_test(flow, a_message_seen_twice_before_is_handled_alone);
     tcase_add_test(flow, all_causes_of_one_order_are_written_once);
     tcase_add_test(flow, a_twin_in_the_same_batch_is_one_order);

@@ -106,7 +106,7 @@ START_TEST(where_each_workflow_needs_it_new_orders_wait_unread)
 END_TEST
 
 /* Would catch: a flood for one service that fills the database. */
-START_TEST(behind_the_most_parked_steps_new_orders_wait_and_this_is_told)
+START_TEST(new_orders_wait_at_the_most_parked_steps_and_this_is_reported)
 {
     struct mg_beat beat = {.in_hand = 0};
     fake_store.parked = PARKED_MAX - 2;
@@ -208,7 +208,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, stage_finish);
     tcase_add_test(tests, orders_that_do_without_a_full_service_go_on);
     tcase_add_test(tests, where_each_workflow_needs_it_new_orders_wait_unread);
-    tcase_add_test(tests, behind_the_most_parked_steps_new_orders_wait_and_this_is_told);
+    tcase_add_test(tests, new_orders_wait_at_the_most_parked_steps_and_this_is_reported);
     tcase_add_test(tests, a_line_is_served_in_turn_until_the_queue_is_half_empty);
     tcase_add_test(tests, a_line_ends_when_nothing_is_parked);
     tcase_add_test(tests, an_undo_does_not_join_the_line);

@@ -201,7 +201,7 @@ START_TEST(a_client_that_posts_its_order_again_is_sent_what_it_is_owed)
 END_TEST
 
 /* Would catch: statuses that are given up without an alert, or an alert for each of thousands of queues. */
-START_TEST(what_is_given_up_is_reported_once_a_queue_and_not_without_end)
+START_TEST(statuses_given_up_are_reported_once_a_queue_and_not_endlessly)
 {
     fake_broker.fails_type = "status";
     fake_broker.failure = MG_PUBLISH_RETURNED;
@@ -335,7 +335,7 @@ START_TEST(a_reply_may_be_larger_than_a_submission)
 END_TEST
 
 /* Would catch: attempts used up on a service without consumers (law 7, waiting is not failing). */
-START_TEST(a_step_whose_service_nobody_serves_waits_and_counts_nothing)
+START_TEST(a_step_of_a_service_without_agents_waits_and_counts_nothing)
 {
     stage_submit("o1", false); /* its workflow makes the queues watched */
     stage_settle();
@@ -481,7 +481,7 @@ static int lanes_take(enum mg_lane *ret_lanes, int max)
 
 /* Would catch: `high` that starves `normal`, and intake that starves open orders (law 7, waiting is not
  * failing). */
-START_TEST(what_is_going_on_comes_first_and_high_leaves_a_place_to_normal)
+START_TEST(running_orders_come_first_and_high_leaves_a_place_to_normal)
 {
     fake_store.options.on_state(fake_store.options.arg, false, "away"); /* nothing is taken meanwhile */
     for (int i = 0; i < 20; i++) {
@@ -505,7 +505,7 @@ END_TEST
 
 /* Would catch: orders that wait as long as one scheduler alone cannot reach the database, because it holds
  * them. */
-START_TEST(what_waits_for_a_store_that_stays_away_is_given_back)
+START_TEST(messages_are_returned_while_the_store_stays_away)
 {
     fake_store.options.on_state(fake_store.options.arg, false, "away");
     stage_submit("o1", false);
@@ -585,19 +585,19 @@ int main(void)
     tcase_add_test(messages, a_request_that_cannot_be_built_ends_its_order_in_the_same_write);
     tcase_add_test(messages, a_status_that_cannot_go_out_is_owed_until_it_can);
     tcase_add_test(messages, a_client_that_posts_its_order_again_is_sent_what_it_is_owed);
-    tcase_add_test(messages, what_is_given_up_is_reported_once_a_queue_and_not_without_end);
+    tcase_add_test(messages, statuses_given_up_are_reported_once_a_queue_and_not_endlessly);
     tcase_add_test(messages, a_command_sent_twice_changes_once);
     tcase_add_test(messages, a_supervisor_gives_no_operators_command);
     tcase_add_test(messages, a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others);
     tcase_add_test(messages, a_reply_may_be_larger_than_a_submission);
-    tcase_add_test(messages, a_step_whose_service_nobody_serves_waits_and_counts_nothing);
+    tcase_add_test(messages, a_step_of_a_service_without_agents_waits_and_counts_nothing);
     tcase_add_test(messages, a_queue_that_is_gone_raises_an_alert_before_a_request_is_returned);
     tcase_add_test(messages, intake_rests_while_a_window_is_nearly_full);
     tcase_add_test(messages, a_window_is_looked_at_when_it_may_be_full);
     tcase_add_test(messages, a_queue_is_looked_at_while_it_is_in_use);
     tcase_add_test(messages, an_alert_that_another_process_left_open_is_closed);
-    tcase_add_test(messages, what_is_going_on_comes_first_and_high_leaves_a_place_to_normal);
-    tcase_add_test(messages, what_waits_for_a_store_that_stays_away_is_given_back);
+    tcase_add_test(messages, running_orders_come_first_and_high_leaves_a_place_to_normal);
+    tcase_add_test(messages, messages_are_returned_while_the_store_stays_away);
     tcase_add_test(messages, a_drain_gives_back_what_waits_and_finishes_what_is_in_hand);
     tcase_add_test(messages, a_drain_is_bounded);
     suite_add_tcase(suite, messages);

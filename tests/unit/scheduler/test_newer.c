@@ -94,7 +94,7 @@ START_TEST(one_that_no_instance_can_read_is_set_aside_with_an_alert)
 END_TEST
 
 /* Would catch: a scheduler that requeues many in a tight loop because no newer instance is running. */
-START_TEST(what_is_above_the_room_is_set_aside_after_a_few_rounds)
+START_TEST(newer_messages_without_room_are_set_aside_after_a_few_rounds)
 {
     for (int i = 0; i < room_of(MG_LANE_REPLIES); i++) {
         deliver_newer(MG_LANE_REPLIES, "reply", 0);
@@ -111,7 +111,7 @@ START_TEST(what_is_above_the_room_is_set_aside_after_a_few_rounds)
 END_TEST
 
 /* Would catch: room that is never given back, so that from then on each one is set aside. */
-START_TEST(what_has_been_given_back_makes_room)
+START_TEST(returned_messages_make_room)
 {
     int room = room_of(MG_LANE_COMMANDS);
     for (int i = 0; i < room; i++) {
@@ -129,7 +129,7 @@ START_TEST(what_has_been_given_back_makes_room)
 END_TEST
 
 /* Would catch: a readiness page that reports no problem while messages of a newer version wait. */
-START_TEST(readiness_tells_of_them)
+START_TEST(readiness_reports_them)
 {
     char reason[256] = "?";
     ck_assert(mg_scheduler_is_ready(stage_scheduler, reason, sizeof(reason)));
@@ -163,9 +163,9 @@ int main(void)
     tcase_add_test(tests, many_leave_most_of_the_prefetch_to_others);
     tcase_add_test(tests, submissions_that_cannot_be_judged_leave_room_too);
     tcase_add_test(tests, one_that_no_instance_can_read_is_set_aside_with_an_alert);
-    tcase_add_test(tests, what_is_above_the_room_is_set_aside_after_a_few_rounds);
-    tcase_add_test(tests, what_has_been_given_back_makes_room);
-    tcase_add_test(tests, readiness_tells_of_them);
+    tcase_add_test(tests, newer_messages_without_room_are_set_aside_after_a_few_rounds);
+    tcase_add_test(tests, returned_messages_make_room);
+    tcase_add_test(tests, readiness_reports_them);
     tcase_add_test(tests,
                    one_that_has_left_something_stands_behind_others_and_keeps_its_place_among_its_like);
     suite_add_tcase(suite, tests);

@@ -361,7 +361,7 @@ END_TEST
 
 /* Would catch: a refusal because of a step that may never run, or whose payload may be repaired meanwhile;
  * or because of a value that is there. */
-START_TEST(what_a_later_step_needs_refuses_no_order)
+START_TEST(a_need_of_a_later_step_refuses_no_order)
 {
     start_with(FORK);
     submit_payload("o1", "{\"items\":[{\"sku\":null}],\"who\":\"\"}");
@@ -408,7 +408,7 @@ int main(void)
     tcase_add_checked_fixture(intake, NULL, finish);
     tcase_add_loop_test(intake, a_submission_that_its_first_steps_cannot_use_is_refused, 0, 3);
     tcase_add_test(intake, a_refusal_names_eight_missing_members);
-    tcase_add_test(intake, what_a_later_step_needs_refuses_no_order);
+    tcase_add_test(intake, a_need_of_a_later_step_refuses_no_order);
     tcase_add_test(intake, an_order_of_that_id_is_looked_for_before_the_refusal);
     suite_add_tcase(suite, intake);
     return run_suite(suite);

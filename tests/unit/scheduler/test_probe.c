@@ -137,7 +137,7 @@ START_TEST(a_probe_that_went_well_is_followed_at_once)
 END_TEST
 
 /* Would catch: a probe without a successor after its agent died. */
-START_TEST(a_probe_of_which_nothing_is_heard_is_followed_by_another)
+START_TEST(a_probe_without_an_answer_is_followed_by_another)
 {
     say(MG_REASON_NONE, true);
     ask_all();
@@ -158,7 +158,7 @@ int main(void)
     tcase_add_test(tests, once_it_is_found_well_all_go_out);
     tcase_add_test(tests, each_probing_has_its_own_probe);
     tcase_add_test(tests, a_probe_that_went_well_is_followed_at_once);
-    tcase_add_test(tests, a_probe_of_which_nothing_is_heard_is_followed_by_another);
+    tcase_add_test(tests, a_probe_without_an_answer_is_followed_by_another);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -127,7 +127,7 @@ START_TEST(a_submission_whose_workflow_cannot_be_read_is_left_to_others)
 END_TEST
 
 /* Would catch: an ending scheduler that keeps a message from instances that can read it. */
-START_TEST(who_ends_gives_back_at_once_what_it_left_to_others)
+START_TEST(an_ending_scheduler_returns_messages_left_to_others_at_once)
 {
     fake_store.definition = "{\"workflow\":\"two\",\"version\":1,\"steps\":\"of another kind\"}";
     stage_submit("o1", false);
@@ -140,7 +140,7 @@ START_TEST(who_ends_gives_back_at_once_what_it_left_to_others)
 END_TEST
 
 /* Would catch: memory that fills with deliveries of lost connections (law 14, everything bounded). */
-START_TEST(what_a_lost_connection_has_left_behind_makes_room)
+START_TEST(messages_of_a_lost_connection_make_room)
 {
     int prefetch = mg_consumed_prefetch(stage_scheduler, MG_LANE_NORMAL);
     for (int i = 0; i < 2 * prefetch + 3; i++) { /* of the consumer before, and of the present one */
@@ -337,7 +337,7 @@ START_TEST(a_repair_leaves_the_undo_of_what_may_have_been_done)
 END_TEST
 
 /* Would catch: a submission or reply acked as if read, although its bytes were not received. */
-START_TEST(what_is_too_large_stays_with_the_broker)
+START_TEST(messages_that_are_too_large_stay_with_the_broker)
 {
     fake_broker_deliver(&(struct fake_delivery){
         .consumer = MG_LANE_NORMAL, .body = "", .reply_to = "client", .is_oversized = true});
@@ -371,7 +371,7 @@ static void ask_for_owed(const char *command_id, const char *order_id)
 
 /* Would catch: a status that never reaches its client, because it stops being owed before it is sent; one
  * that is owed for ever, because no client waits for it. */
-START_TEST(what_is_owed_stays_owed_until_it_is_sent_or_nobody_waits)
+START_TEST(a_status_is_owed_until_it_is_sent_or_no_client_waits)
 {
     stage_submit("o1", false);
     stage_submit_from("o2", "[1]", NULL, false);
@@ -417,7 +417,7 @@ END_TEST
 
 /* Would catch: refused orders of one client that fill orders.rejected, then dead.letters, and then the intake
  * of all clients; refused orders that are no longer kept while no alert is open. */
-START_TEST(what_a_full_queue_of_refused_orders_does_not_take_is_reported)
+START_TEST(refused_orders_without_room_in_their_queue_are_reported)
 {
     fake_broker.fails_type = "submission"; /* the copies for orders.rejected */
     fake_broker.failure = MG_PUBLISH_REFUSED;
@@ -480,18 +480,18 @@ int main(void)
     tcase_add_test(refusals, a_key_that_would_carry_other_bytes_is_not_sent);
     tcase_add_test(refusals, no_second_copy_is_made_of_other_bytes);
     tcase_add_test(refusals, a_submission_whose_workflow_cannot_be_read_is_left_to_others);
-    tcase_add_test(refusals, who_ends_gives_back_at_once_what_it_left_to_others);
-    tcase_add_test(refusals, what_a_lost_connection_has_left_behind_makes_room);
+    tcase_add_test(refusals, an_ending_scheduler_returns_messages_left_to_others_at_once);
+    tcase_add_test(refusals, messages_of_a_lost_connection_make_room);
     tcase_add_test(refusals, an_order_that_is_lost_each_time_is_set_aside_in_the_end);
     tcase_add_test(refusals, a_command_that_cannot_be_read_is_answered_and_kept);
     tcase_add_test(refusals, a_repair_that_cannot_be_made_changes_nothing);
     tcase_add_test(refusals, a_repair_for_which_there_is_no_memory_is_made_later);
     tcase_add_test(refusals, a_repair_leaves_the_undo_of_what_was_done);
     tcase_add_test(refusals, a_repair_leaves_the_undo_of_what_may_have_been_done);
-    tcase_add_test(refusals, what_is_too_large_stays_with_the_broker);
+    tcase_add_test(refusals, messages_that_are_too_large_stay_with_the_broker);
     tcase_add_test(refusals, a_type_that_a_newer_version_sends_to_replies_is_left_to_others);
-    tcase_add_test(refusals, what_is_owed_stays_owed_until_it_is_sent_or_nobody_waits);
-    tcase_add_test(refusals, what_a_full_queue_of_refused_orders_does_not_take_is_reported);
+    tcase_add_test(refusals, a_status_is_owed_until_it_is_sent_or_no_client_waits);
+    tcase_add_test(refusals, refused_orders_without_room_in_their_queue_are_reported);
     tcase_add_test(refusals, an_alert_that_another_process_closed_is_opened_again);
     tcase_add_test(refusals, an_alert_that_no_order_needed_is_opened_again_when_one_does);
     suite_add_tcase(suite, refusals);

@@ -62,7 +62,7 @@ START_TEST(a_clients_queue_that_rested_is_tried_with_one_message)
 END_TEST
 
 /* Would catch: a client's queue that rests because of a status that waited behind another queue's. */
-START_TEST(a_status_that_was_never_sent_tells_nothing_of_its_queue)
+START_TEST(a_status_that_was_never_sent_proves_nothing_about_its_queue)
 {
     fake_broker.fails_type = "status";
     fake_broker.failure = MG_PUBLISH_UNSENT;
@@ -110,7 +110,7 @@ START_TEST(rests_grow_while_nothing_is_confirmed)
 END_TEST
 
 /* Would catch: statuses of one client that count as its queue's silence because the broker went away. */
-START_TEST(what_goes_down_with_the_connection_is_no_silence)
+START_TEST(messages_lost_with_the_connection_are_no_silence)
 {
     fake_broker.fails_type = "status";
     fake_broker.failure = MG_PUBLISH_UNKNOWN;
@@ -195,7 +195,7 @@ END_TEST
 
 /* Would catch: an innocent service that waits, with an alert, because the connection stalled on another
  * queue. A request that may be sent once was on its way then. */
-START_TEST(a_request_that_goes_down_with_the_connection_says_nothing_of_its_queue)
+START_TEST(a_request_lost_with_the_connection_proves_nothing_about_its_queue)
 {
     fake_store.definition = ONCE;
     fake_broker.fails_type = "request";
@@ -239,13 +239,13 @@ int main(void)
     tcase_add_checked_fixture(cases, stage_start, stage_finish);
     tcase_add_test(cases, a_clients_queue_that_confirms_nothing_is_left_alone);
     tcase_add_test(cases, a_clients_queue_that_rested_is_tried_with_one_message);
-    tcase_add_test(cases, a_status_that_was_never_sent_tells_nothing_of_its_queue);
+    tcase_add_test(cases, a_status_that_was_never_sent_proves_nothing_about_its_queue);
     tcase_add_test(cases, rests_grow_while_nothing_is_confirmed);
-    tcase_add_test(cases, what_goes_down_with_the_connection_is_no_silence);
+    tcase_add_test(cases, messages_lost_with_the_connection_are_no_silence);
     tcase_add_test(cases, silent_queues_are_bounded);
     tcase_add_loop_test(cases, a_services_queue_that_takes_nothing_is_tried_with_one_request, 0, 3);
     tcase_add_test(cases, a_request_that_was_never_sent_did_not_run);
-    tcase_add_test(cases, a_request_that_goes_down_with_the_connection_says_nothing_of_its_queue);
+    tcase_add_test(cases, a_request_lost_with_the_connection_proves_nothing_about_its_queue);
     tcase_add_test(cases, a_trial_that_does_not_go_out_leaves_room_for_another);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

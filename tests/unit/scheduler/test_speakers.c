@@ -76,7 +76,7 @@ END_TEST
 
 /* Would catch: an exchange outside every list, made and bound to one of ours, through which any message is
  * believed. */
-START_TEST(what_comes_through_a_strangers_exchange_counts_for_nothing)
+START_TEST(messages_through_a_strangers_exchange_count_for_nothing)
 {
     static const char STRANGER[] = "agent.payment.control.evil";
     stage_submit("o1", false);
@@ -142,7 +142,7 @@ static void assert_conflict(const char *reply_to, int published, int events)
 }
 
 /* Would catch: a client that takes over the statuses of another's order, or receives its state. */
-START_TEST(another_clients_repetition_is_a_conflict_and_tells_nothing)
+START_TEST(another_clients_repetition_is_a_conflict_and_reveals_nothing)
 {
     post(SHOP, "o1", "client.shop.a");
     int published = fake_broker.count;
@@ -168,7 +168,7 @@ END_TEST
 
 /* Would catch: clients that share an exchange, and are kept from their own orders by the queue that they post
  * to. */
-START_TEST(who_shares_an_exchange_shares_its_orders)
+START_TEST(clients_of_one_exchange_share_its_orders)
 {
     post("makegood.intake", "o1", "a");
     ck_assert(mg_slice_is(fake_store_order("o1")->client, ""));
@@ -231,7 +231,7 @@ static const char BODY[] = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\
 /* Would catch: a sender that writes the broker's own x-death header, so that a requeue would attribute its
  * order to another client; one with a delay queue of its own, so that its orders are lost without an
  * answer. */
-START_TEST(who_brings_a_note_of_its_death_is_refused_and_kept_without_it)
+START_TEST(a_submission_with_an_x_death_header_is_refused_and_kept_without_it)
 {
     struct fake_delivery forged = {.consumer = MG_LANE_NORMAL,
                                    .exchange = SHOP,
@@ -276,7 +276,7 @@ START_TEST(a_reply_with_a_note_of_its_death_is_set_aside_without_it)
 END_TEST
 
 /* Would catch the same where the queue for the copy is away. */
-START_TEST(what_cannot_be_kept_without_its_note_waits)
+START_TEST(a_submission_that_cannot_be_kept_without_its_x_death_header_waits)
 {
     fake_broker.fails_type = "submission";
     fake_broker.failure = MG_PUBLISH_RETURNED;
@@ -290,7 +290,7 @@ END_TEST
 
 /* Would catch: bytes that are acked without having been read. A message of this size cannot be requeued at
  * all. */
-START_TEST(what_is_too_large_with_a_note_of_its_death_stays_with_the_broker)
+START_TEST(a_large_submission_with_an_x_death_header_stays_with_the_broker)
 {
     struct fake_delivery forged = {.consumer = MG_LANE_HIGH,
                                    .exchange = SHOP,
@@ -323,16 +323,16 @@ int main(void)
     tcase_add_checked_fixture(speakers, stage_start, stage_finish);
     tcase_add_test(speakers, a_client_with_an_exchange_of_its_own_names_its_own_queues_only);
     tcase_add_test(speakers, a_word_from_the_agents_of_another_service_counts_for_nothing);
-    tcase_add_test(speakers, what_comes_through_a_strangers_exchange_counts_for_nothing);
-    tcase_add_test(speakers, another_clients_repetition_is_a_conflict_and_tells_nothing);
-    tcase_add_test(speakers, who_shares_an_exchange_shares_its_orders);
+    tcase_add_test(speakers, messages_through_a_strangers_exchange_count_for_nothing);
+    tcase_add_test(speakers, another_clients_repetition_is_a_conflict_and_reveals_nothing);
+    tcase_add_test(speakers, clients_of_one_exchange_share_its_orders);
     tcase_add_test(speakers, an_order_of_an_older_version_is_its_first_repeaters);
     tcase_add_test(speakers, a_derived_id_is_made_of_the_proved_client);
     tcase_add_test(speakers, a_refused_submission_keeps_the_exchange_that_proves_its_client);
-    tcase_add_test(speakers, who_brings_a_note_of_its_death_is_refused_and_kept_without_it);
+    tcase_add_test(speakers, a_submission_with_an_x_death_header_is_refused_and_kept_without_it);
     tcase_add_test(speakers, a_reply_with_a_note_of_its_death_is_set_aside_without_it);
-    tcase_add_test(speakers, what_cannot_be_kept_without_its_note_waits);
-    tcase_add_test(speakers, what_is_too_large_with_a_note_of_its_death_stays_with_the_broker);
+    tcase_add_test(speakers, a_submission_that_cannot_be_kept_without_its_x_death_header_waits);
+    tcase_add_test(speakers, a_large_submission_with_an_x_death_header_stays_with_the_broker);
     suite_add_tcase(suite, speakers);
     return run_suite(suite);
 }

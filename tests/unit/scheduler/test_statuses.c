@@ -192,7 +192,7 @@ static void let_time_pass(void)
     stage_clock_pass(1);
 }
 
-START_TEST(who_submits_again_is_sent_the_same_again)
+START_TEST(a_repeated_submission_gets_the_same_status_again)
 {
     static const char *const QUEUES[] = {"client", "client-2", "client-2", "client"};
     struct mg_status_message status;
@@ -235,7 +235,7 @@ static uint64_t version_kept(uint64_t seq)
 
 /* An answer to a repeat makes no event of its own. The mark of the event that keeps it may be lost with the
  * tail of the database. */
-START_TEST(what_a_repeat_is_sent_in_vain_is_owed)
+START_TEST(a_status_sent_in_vain_to_a_repetition_is_owed)
 {
     ways[_i].go();
     ck_assert_str_eq(mg_order_state_name(stage_order("o1")), mg_order_state_name(ways[_i].state));
@@ -264,7 +264,7 @@ START_TEST(every_state_has_a_way_into_it)
 END_TEST
 
 /* The effect of the batch itself on the order is not in the store at the time of the read. */
-START_TEST(who_submits_again_is_sent_what_the_same_batch_made_of_it)
+START_TEST(a_repetition_in_one_batch_gets_that_batchs_status)
 {
     go_processing();
     stage_reply(&(struct stage_reply){
@@ -286,7 +286,7 @@ END_TEST
 
 /* Would catch: a read of the owed statuses for each of many repetitions. Each repetition keeps its event, so
  * that its cause is known when it comes again (law 3, re-creation). */
-START_TEST(what_an_order_owes_is_read_once_for_all_repetitions_of_a_batch)
+START_TEST(owed_statuses_are_read_once_for_all_repetitions_of_a_batch)
 {
     enum { REPETITIONS = 16 };
     char correlation[16];
@@ -312,7 +312,7 @@ START_TEST(what_an_order_owes_is_read_once_for_all_repetitions_of_a_batch)
 END_TEST
 
 /* Would catch: an order with a long story, which each repetition reads from end to end. */
-START_TEST(what_was_sent_long_ago_is_kept_anew_when_it_is_asked_for)
+START_TEST(a_status_sent_long_ago_is_kept_anew_for_a_repetition)
 {
     go_processing();
     int events = fake_store_event_count("o1");
@@ -330,7 +330,7 @@ START_TEST(what_was_sent_long_ago_is_kept_anew_when_it_is_asked_for)
 END_TEST
 
 /* Would catch: unreadable statuses that are asked for every few seconds in place of all younger ones. */
-START_TEST(what_is_owed_and_cannot_be_read_is_a_failed_retry)
+START_TEST(an_owed_status_that_cannot_be_read_is_a_failed_retry)
 {
     go_processing();
     fake_store_owe("o1");
@@ -391,13 +391,13 @@ int main(void)
     tcase_add_checked_fixture(statuses, stage_start, stage_finish);
     tcase_add_test(statuses, the_second_answer_to_a_refused_undo_counts);
     tcase_add_test(statuses, a_done_that_is_redelivered_after_an_unclear_answer_counts);
-    tcase_add_loop_test(statuses, who_submits_again_is_sent_the_same_again, 0, WAY_COUNT);
-    tcase_add_loop_test(statuses, what_a_repeat_is_sent_in_vain_is_owed, 0, WAY_COUNT);
+    tcase_add_loop_test(statuses, a_repeated_submission_gets_the_same_status_again, 0, WAY_COUNT);
+    tcase_add_loop_test(statuses, a_status_sent_in_vain_to_a_repetition_is_owed, 0, WAY_COUNT);
     tcase_add_test(statuses, every_state_has_a_way_into_it);
-    tcase_add_test(statuses, who_submits_again_is_sent_what_the_same_batch_made_of_it);
-    tcase_add_test(statuses, what_an_order_owes_is_read_once_for_all_repetitions_of_a_batch);
-    tcase_add_test(statuses, what_was_sent_long_ago_is_kept_anew_when_it_is_asked_for);
-    tcase_add_test(statuses, what_is_owed_and_cannot_be_read_is_a_failed_retry);
+    tcase_add_test(statuses, a_repetition_in_one_batch_gets_that_batchs_status);
+    tcase_add_test(statuses, owed_statuses_are_read_once_for_all_repetitions_of_a_batch);
+    tcase_add_test(statuses, a_status_sent_long_ago_is_kept_anew_for_a_repetition);
+    tcase_add_test(statuses, an_owed_status_that_cannot_be_read_is_a_failed_retry);
     suite_add_tcase(suite, statuses);
     return run_suite(suite);
 }

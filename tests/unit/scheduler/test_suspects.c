@@ -76,7 +76,7 @@ END_TEST
 
 /* Would catch: the guilty message handled while others are in hand, or before its neighbours that became
  * suspects with it. */
-START_TEST(what_comes_again_and_again_is_handled_last_and_alone)
+START_TEST(a_message_redelivered_often_is_handled_last_and_alone)
 {
     fake_broker.is_held = true;
     submit("guilty", 9);
@@ -125,7 +125,7 @@ END_TEST
 
 /* Would catch: a flood of newer messages as suspects: each give-back counts as a delivery, and every other
  * message would wait. */
-START_TEST(what_is_left_to_a_newer_version_is_no_suspect)
+START_TEST(a_message_left_to_a_newer_version_is_no_suspect)
 {
     static const struct {
         enum mg_lane lane;
@@ -163,9 +163,9 @@ int main(void)
     tcase_add_checked_fixture(tests, stage_start, stage_finish);
     tcase_add_test(tests, each_queue_begins_with_one_message);
     tcase_add_test(tests, while_a_suspect_is_here_one_message_comes_at_a_time);
-    tcase_add_test(tests, what_comes_again_and_again_is_handled_last_and_alone);
+    tcase_add_test(tests, a_message_redelivered_often_is_handled_last_and_alone);
     tcase_add_test(tests, it_waits_until_the_broker_sends_no_more);
-    tcase_add_test(tests, what_is_left_to_a_newer_version_is_no_suspect);
+    tcase_add_test(tests, a_message_left_to_a_newer_version_is_no_suspect);
     tcase_add_test(tests, a_suspect_is_given_back_like_others);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

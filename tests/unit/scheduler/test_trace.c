@@ -83,7 +83,7 @@ START_TEST(an_order_is_one_tree_below_its_client)
 END_TEST
 
 /* Catches: a client without sampling that gets a trace, or a context that does not go on as it came. */
-START_TEST(what_the_client_does_not_sample_goes_on_as_it_came)
+START_TEST(a_context_that_the_client_does_not_sample_is_passed_on_unchanged)
 {
     stage_finish();
     sink.threshold = 0; /* all others would be */
@@ -138,7 +138,7 @@ START_TEST(a_broken_context_is_none)
 END_TEST
 
 /* Catches: a context that is changed although spans are off. */
-START_TEST(where_nobody_wants_spans_the_context_goes_on_as_it_came)
+START_TEST(without_a_collector_the_context_is_passed_on_unchanged)
 {
     stage_finish();
     stage_spans = NULL;
@@ -154,7 +154,7 @@ END_TEST
 
 /* Catches: a span of a decision that another instance overtook, beside that of the one that took its place; a
  * repeat with a second span. */
-START_TEST(what_is_decided_again_is_recorded_once)
+START_TEST(a_repeated_decision_is_recorded_once)
 {
     stage_submit("o1", false);
     stage_settle();
@@ -167,7 +167,7 @@ START_TEST(what_is_decided_again_is_recorded_once)
 END_TEST
 
 /* Catches: failures that look like successes, and an undo that is missing from the tree. */
-START_TEST(what_goes_wrong_is_recorded_as_wrong)
+START_TEST(failures_are_recorded_as_errors)
 {
     stage_submit("o1", false);
     stage_settle();
@@ -210,13 +210,13 @@ int main(void)
     TCase *tests = tcase_create("trace");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, an_order_is_one_tree_below_its_client);
-    tcase_add_test(tests, what_the_client_does_not_sample_goes_on_as_it_came);
+    tcase_add_test(tests, a_context_that_the_client_does_not_sample_is_passed_on_unchanged);
     tcase_add_test(tests, an_order_without_a_trace_gets_one_of_its_own);
     tcase_add_test(tests, an_order_that_is_not_chosen_has_no_trace);
     tcase_add_test(tests, a_broken_context_is_none);
-    tcase_add_test(tests, where_nobody_wants_spans_the_context_goes_on_as_it_came);
-    tcase_add_test(tests, what_is_decided_again_is_recorded_once);
-    tcase_add_test(tests, what_goes_wrong_is_recorded_as_wrong);
+    tcase_add_test(tests, without_a_collector_the_context_is_passed_on_unchanged);
+    tcase_add_test(tests, a_repeated_decision_is_recorded_once);
+    tcase_add_test(tests, failures_are_recorded_as_errors);
     tcase_add_test(tests, an_attempt_that_expires_is_recorded);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

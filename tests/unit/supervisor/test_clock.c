@@ -225,7 +225,7 @@ END_TEST
 
 /* Catches: an order that was locked while the others were woken and sleeps on, and a waking of all for it
  * again and again. */
-START_TEST(what_was_passed_by_is_woken_later_and_more_and_more_seldom)
+START_TEST(orders_passed_by_are_woken_later_at_growing_intervals)
 {
     fake.passed_orders = 1;
     go_back();
@@ -244,7 +244,7 @@ START_TEST(what_was_passed_by_is_woken_later_and_more_and_more_seldom)
 END_TEST
 
 /* Catches: a statement that cannot be run and, without a log line, is the only one run from then on. */
-START_TEST(when_waking_fails_it_is_said_and_what_is_due_is_asked_meanwhile)
+START_TEST(a_failed_waking_is_logged_and_due_steps_are_asked_meanwhile)
 {
     go_back();
     int sweeps = fake.sweeps;
@@ -289,7 +289,7 @@ START_TEST(the_woken_are_woken_again_when_an_ask_was_not_confirmed)
 }
 END_TEST
 
-START_TEST(a_leader_of_an_earlier_epoch_wakes_nobody)
+START_TEST(a_leader_of_an_earlier_epoch_wakes_no_step)
 {
     go_back();
     fake_answer_wake(false, false);
@@ -326,11 +326,11 @@ int main(void)
     tcase_add_test(tcase, a_gap_in_which_the_clock_was_set_has_one_window);
     tcase_add_test(tcase, a_clock_that_goes_back_makes_no_gap);
     tcase_add_test(tcase, after_a_clock_that_went_back_all_open_orders_are_woken_once);
-    tcase_add_test(tcase, what_was_passed_by_is_woken_later_and_more_and_more_seldom);
-    tcase_add_test(tcase, when_waking_fails_it_is_said_and_what_is_due_is_asked_meanwhile);
+    tcase_add_test(tcase, orders_passed_by_are_woken_later_at_growing_intervals);
+    tcase_add_test(tcase, a_failed_waking_is_logged_and_due_steps_are_asked_meanwhile);
     tcase_add_test(tcase, the_woken_are_woken_again_when_there_was_no_room_to_ask);
     tcase_add_test(tcase, the_woken_are_woken_again_when_an_ask_was_not_confirmed);
-    tcase_add_test(tcase, a_leader_of_an_earlier_epoch_wakes_nobody);
+    tcase_add_test(tcase, a_leader_of_an_earlier_epoch_wakes_no_step);
     tcase_add_test(tcase, a_leader_from_the_future_makes_no_gap);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

@@ -38,7 +38,7 @@ START_TEST(only_the_leader_counts)
 END_TEST
 
 /* Would catch: a figure with another name or unit, or one that keeps its old value. */
-START_TEST(what_was_counted_is_shown)
+START_TEST(counts_are_shown)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
@@ -63,7 +63,7 @@ START_TEST(what_was_counted_is_shown)
 END_TEST
 
 /* Would catch: numbers that stand on the page for hours after the last count. */
-START_TEST(what_cannot_be_counted_is_not_shown)
+START_TEST(missing_counts_are_not_shown)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
@@ -106,7 +106,7 @@ START_TEST(a_session_that_does_not_come_is_a_count_that_fails)
 END_TEST
 
 /* Would catch: figures of two processes that add up. */
-START_TEST(who_leads_no_more_shows_nothing)
+START_TEST(a_former_leader_shows_nothing)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
@@ -176,7 +176,7 @@ static void lead_again(void)
 }
 
 /* Would catch: messages of yesterday with an age that counts from the leader's start. */
-START_TEST(what_a_leader_finds_in_a_queue_has_no_age_before_it_is_old)
+START_TEST(messages_found_by_a_new_leader_have_no_age_at_first)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
@@ -237,15 +237,15 @@ int main(void)
     TCase *tests = tcase_create("figures");
     tcase_add_checked_fixture(tests, setup, fake_finish);
     tcase_add_test(tests, only_the_leader_counts);
-    tcase_add_test(tests, what_was_counted_is_shown);
-    tcase_add_test(tests, what_cannot_be_counted_is_not_shown);
+    tcase_add_test(tests, counts_are_shown);
+    tcase_add_test(tests, missing_counts_are_not_shown);
     tcase_add_test(tests, its_session_is_waited_for);
     tcase_add_test(tests, a_session_that_does_not_come_is_a_count_that_fails);
-    tcase_add_test(tests, who_leads_no_more_shows_nothing);
+    tcase_add_test(tests, a_former_leader_shows_nothing);
     tcase_add_test(tests, a_slow_count_is_made_seldom);
     tcase_add_test(tests, a_count_rests_for_a_minute_at_most);
     tcase_add_test(tests, the_age_of_a_queue_is_since_it_was_empty);
-    tcase_add_test(tests, what_a_leader_finds_in_a_queue_has_no_age_before_it_is_old);
+    tcase_add_test(tests, messages_found_by_a_new_leader_have_no_age_at_first);
     tcase_add_test(tests, a_violation_is_shown_long_enough);
     tcase_add_test(tests, the_lag_is_that_of_the_deadline_found_latest);
     suite_add_tcase(suite, tests);

@@ -273,7 +273,7 @@ static void combination_judge(const char *letters, const char *prober, int64_t a
     }
 }
 
-START_TEST(whatever_they_say_who_probes_can)
+START_TEST(the_prober_can_probe_by_any_reports)
 {
     static const char LETTERS[] = "cohCOH";
     static const char *const PROBERS[] = {NULL, "a", "b", "c", "d", "e"};
@@ -307,7 +307,7 @@ int main(void)
     tcase_add_test(tests, another_process_of_its_name_has_proved_nothing);
     tcase_add_test(tests, a_probe_under_way_is_waited_for);
     tcase_add_test(tests, a_turn_is_longer_than_any_open_time);
-    tcase_add_test(tests, whatever_they_say_who_probes_can);
+    tcase_add_test(tests, the_prober_can_probe_by_any_reports);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

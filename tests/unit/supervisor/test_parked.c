@@ -40,7 +40,7 @@ static void meet(int64_t ready, int64_t consumers)
     fake_queue_seen("agent.payment.requests", ready, consumers);
 }
 
-START_TEST(what_is_asked_becomes_one_command_each)
+START_TEST(each_ask_becomes_one_command)
 {
     meet(0, 2);
     turn();
@@ -302,7 +302,7 @@ START_TEST(of_more_queues_than_are_held_each_has_its_turn)
 }
 END_TEST
 
-START_TEST(a_queue_of_which_the_broker_says_nothing_holds_up_no_turn)
+START_TEST(a_queue_without_an_answer_of_the_broker_holds_up_no_turn)
 {
     fake_answer_sweep(NULL, 0);
     for (int i = 0; i < 8; i++) {
@@ -335,7 +335,7 @@ START_TEST(a_leader_of_an_earlier_epoch_steps_down)
 END_TEST
 
 /* Would catch: all open orders woken because one command about a parked step was not confirmed. */
-START_TEST(an_unconfirmed_ask_wakes_nobody)
+START_TEST(an_unconfirmed_ask_wakes_no_step)
 {
     const struct mg_due due = {.ask = MG_CAUSE_DUE,
                                .order_id = "o-1",
@@ -356,7 +356,7 @@ int main(void)
     Suite *suite = suite_create("supervisor_parked");
     TCase *tcase = tcase_create("parked");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, what_is_asked_becomes_one_command_each);
+    tcase_add_test(tcase, each_ask_becomes_one_command);
     tcase_add_test(tcase, of_a_queue_that_was_not_seen_nothing_is_asked);
     tcase_add_test(tcase, as_many_are_asked_as_the_window_has_room_for);
     tcase_add_test(tcase, of_a_queue_that_nothing_consumes_nothing_is_asked);
@@ -369,10 +369,10 @@ int main(void)
     tcase_add_test(tcase, of_a_queue_that_cannot_be_watched_one_probes_too);
     tcase_add_test(tcase, queues_that_have_no_parked_steps_make_room_for_others);
     tcase_add_test(tcase, of_more_queues_than_are_held_each_has_its_turn);
-    tcase_add_test(tcase, a_queue_of_which_the_broker_says_nothing_holds_up_no_turn);
+    tcase_add_test(tcase, a_queue_without_an_answer_of_the_broker_holds_up_no_turn);
     tcase_add_test(tcase, a_question_that_fails_is_asked_again);
     tcase_add_test(tcase, a_leader_of_an_earlier_epoch_steps_down);
-    tcase_add_test(tcase, an_unconfirmed_ask_wakes_nobody);
+    tcase_add_test(tcase, an_unconfirmed_ask_wakes_no_step);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

@@ -115,7 +115,7 @@ static const struct mg_service_control *last_cast(void)
 
 /* Would catch: an outage that each agent finds by itself, at the expense of its orders; an end of it that is
  * never published. */
-START_TEST(what_most_agents_see_is_sent_to_all_within_a_look)
+START_TEST(the_finding_of_most_agents_is_sent_to_all_within_a_look)
 {
     wanted(WELL, 2);
     fake_lead(100);
@@ -140,7 +140,7 @@ START_TEST(what_most_agents_see_is_sent_to_all_within_a_look)
 END_TEST
 
 /* Would catch: a leader that still uses its findings from an earlier lead. */
-START_TEST(who_leads_again_asks_anew)
+START_TEST(a_leader_that_leads_again_asks_anew)
 {
     wanted(DOWN, 2);
     fake_lead(100);
@@ -254,8 +254,8 @@ int main(void)
     tcase_add_test(tests, only_the_leader_speaks);
     tcase_add_test(tests, a_change_is_sent_within_a_look_and_what_stays_once_a_second);
     tcase_add_test(tests, a_limit_is_divided_among_those_that_report);
-    tcase_add_test(tests, what_most_agents_see_is_sent_to_all_within_a_look);
-    tcase_add_test(tests, who_leads_again_asks_anew);
+    tcase_add_test(tests, the_finding_of_most_agents_is_sent_to_all_within_a_look);
+    tcase_add_test(tests, a_leader_that_leads_again_asks_anew);
     tcase_add_test(tests, a_new_leader_sends_the_adopted_health_and_undecided_before);
     tcase_add_test(tests, calls_that_begin_and_end_are_no_news);
     tcase_add_test(tests, of_too_many_services_the_first_are_watched);

@@ -66,7 +66,7 @@ END_TEST
 
 /* Would catch: a leader that goes on moving while it ends, or takes the answer of another lead for its
  * own. */
-START_TEST(who_ends_or_was_followed_moves_no_more)
+START_TEST(an_ending_or_succeeded_leader_moves_no_more)
 {
     const struct mg_retire_answer fenced = {.outcome = MG_RETIRE_FENCED, .moved = 3, .is_full = true};
     fake_lead(100);
@@ -138,7 +138,7 @@ START_TEST(deadlines_come_first)
 END_TEST
 
 /* Would catch: tables that grow for weeks without an alert; an alert that never closes. */
-START_TEST(who_cannot_move_says_so_and_when_it_is_over)
+START_TEST(a_leader_that_cannot_move_logs_it_and_its_end)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
@@ -154,7 +154,7 @@ START_TEST(who_cannot_move_says_so_and_when_it_is_over)
 END_TEST
 
 /* Would catch: an alert for a lock that was held for a moment; none for a disk that stays full. */
-START_TEST(what_fails_is_reported_when_it_stays)
+START_TEST(a_lasting_failure_is_reported)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
@@ -188,7 +188,7 @@ START_TEST(an_order_that_is_passed_by_is_named)
 END_TEST
 
 /* Would catch: figures that count a move that failed, or show the age of one page as that of all. */
-START_TEST(what_was_moved_and_what_stays_is_shown)
+START_TEST(moved_and_remaining_orders_are_shown)
 {
     fake_lead(100);
     answer_for(1900, &NOTHING, 0);
@@ -210,14 +210,14 @@ int main(void)
     TCase *tests = tcase_create("retire");
     tcase_add_checked_fixture(tests, setup, fake_finish);
     tcase_add_test(tests, only_the_leader_moves);
-    tcase_add_test(tests, who_ends_or_was_followed_moves_no_more);
+    tcase_add_test(tests, an_ending_or_succeeded_leader_moves_no_more);
     tcase_add_test(tests, it_asks_as_often_as_there_is_reason_to);
     tcase_add_test(tests, a_bite_is_as_large_as_can_be_done_in_a_blink);
     tcase_add_test(tests, deadlines_come_first);
-    tcase_add_test(tests, who_cannot_move_says_so_and_when_it_is_over);
-    tcase_add_test(tests, what_fails_is_reported_when_it_stays);
+    tcase_add_test(tests, a_leader_that_cannot_move_logs_it_and_its_end);
+    tcase_add_test(tests, a_lasting_failure_is_reported);
     tcase_add_test(tests, an_order_that_is_passed_by_is_named);
-    tcase_add_test(tests, what_was_moved_and_what_stays_is_shown);
+    tcase_add_test(tests, moved_and_remaining_orders_are_shown);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

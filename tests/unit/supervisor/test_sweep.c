@@ -249,7 +249,7 @@ START_TEST(schedulers_that_take_nothing_are_a_gap)
 }
 END_TEST
 
-START_TEST(what_was_seen_of_the_commands_runs_out)
+START_TEST(a_count_of_the_commands_expires)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
@@ -360,7 +360,7 @@ int main(void)
     tcase_add_test(tcase, a_broker_outage_is_a_gap);
     tcase_add_test(tcase, a_failing_database_is_a_gap);
     tcase_add_test(tcase, schedulers_that_take_nothing_are_a_gap);
-    tcase_add_test(tcase, what_was_seen_of_the_commands_runs_out);
+    tcase_add_test(tcase, a_count_of_the_commands_expires);
     tcase_add_test(tcase, a_sweep_slower_than_the_gap_judges_what_was_overdue_before_it);
     tcase_add_test(tcase, each_deadline_has_one_grace_however_slow_the_sweeps);
     tcase_add_test(tcase, a_failed_sweep_is_a_gap_and_renews_no_grace);

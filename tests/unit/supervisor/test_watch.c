@@ -48,7 +48,7 @@ END_TEST
 
 /* Would catch: a figure of held-back commands that the next sweep sets to 0. No two scrapes in a row see it,
  * and its rule never fires. */
-START_TEST(what_is_held_back_is_shown_until_it_is_surely_over)
+START_TEST(held_back_orders_are_shown_until_the_hold_is_surely_over)
 {
     fake_answer_sweep_full(NULL, 0, 450);
     fake_pass_quietly(500); /* sweeps that find nothing */
@@ -182,7 +182,7 @@ START_TEST(an_alert_is_opened_once_and_closed_when_its_cause_is_gone)
 }
 END_TEST
 
-START_TEST(what_cannot_be_looked_at_is_left_open)
+START_TEST(an_alert_that_cannot_be_checked_stays_open)
 {
     fake_answer_sweep(NULL, 0);
     fake_queue_seen("dead.letters", 3, 0);
@@ -238,7 +238,7 @@ START_TEST(an_alert_that_could_not_be_published_is_published_again)
 }
 END_TEST
 
-START_TEST(who_does_not_lead_writes_no_alert)
+START_TEST(a_supervisor_that_does_not_lead_writes_no_alert)
 {
     fake_answer_sweep(NULL, 0);
     fake_queue_seen("dead.letters", 3, 0);
@@ -254,7 +254,7 @@ static const char *const UNNEEDED[][FAKE_COLUMNS] = {{"travle"}, {"greeting"}};
 
 /* Would catch: an alert about a service that stays open though its last order was cancelled; one that is
  * closed again and again. */
-START_TEST(what_no_order_needs_is_closed_and_sent_once)
+START_TEST(an_alert_that_no_order_needs_is_closed_and_sent_once)
 {
     fake_answer_sweep(NULL, 0);
     fake.unneeded = UNNEEDED;
@@ -339,7 +339,7 @@ START_TEST(an_order_that_the_database_keeps_waiting_is_an_alert_while_it_lasts)
 END_TEST
 
 /* Would catch: an alert that stays open because each look at it ends while other alerts are being written. */
-START_TEST(what_is_found_during_a_write_is_written_next)
+START_TEST(findings_during_a_write_are_written_next)
 {
     fake_answer_sweep(NULL, 0);
     fake.unneeded = UNNEEDED;
@@ -362,7 +362,7 @@ START_TEST(what_is_found_during_a_write_is_written_next)
 END_TEST
 
 /* Would catch: a warning every ten seconds while the database is away. */
-START_TEST(what_cannot_be_looked_for_stays_open_and_is_said_once)
+START_TEST(an_alert_whose_check_fails_stays_open_and_is_logged_once)
 {
     fake_answer_sweep(NULL, 0);
     fake.is_unneeded_unreadable = true;
@@ -409,7 +409,7 @@ int main(void)
     TCase *tcase = tcase_create("watch");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, mass_expiry_is_braked_and_alerted);
-    tcase_add_test(tcase, what_is_held_back_is_shown_until_it_is_surely_over);
+    tcase_add_test(tcase, held_back_orders_are_shown_until_the_hold_is_surely_over);
     tcase_add_test(tcase, sweeps_slower_than_the_gap_are_alerted_until_they_are_fast_again);
     tcase_add_test(tcase, sweeps_that_end_by_their_time_out_are_alerted);
     tcase_add_test(tcase, a_sweep_as_long_as_the_gap_is_not_slow);
@@ -418,16 +418,16 @@ int main(void)
     tcase_add_test(tcase, an_order_that_is_passed_by_is_named_until_it_passes);
     tcase_add_test(tcase, a_plain_nudge_is_no_violation);
     tcase_add_test(tcase, an_alert_is_opened_once_and_closed_when_its_cause_is_gone);
-    tcase_add_test(tcase, what_cannot_be_looked_at_is_left_open);
+    tcase_add_test(tcase, an_alert_that_cannot_be_checked_stays_open);
     tcase_add_test(tcase, a_new_leader_does_not_close_before_it_has_looked_as_long);
     tcase_add_test(tcase, a_slow_ask_again_keeps_the_alert_open);
     tcase_add_test(tcase, an_alert_that_could_not_be_published_is_published_again);
-    tcase_add_test(tcase, who_does_not_lead_writes_no_alert);
-    tcase_add_test(tcase, what_no_order_needs_is_closed_and_sent_once);
+    tcase_add_test(tcase, a_supervisor_that_does_not_lead_writes_no_alert);
+    tcase_add_test(tcase, an_alert_that_no_order_needs_is_closed_and_sent_once);
     tcase_add_test(tcase, a_process_that_does_not_move_or_is_not_seen_is_an_alert_while_it_lasts);
     tcase_add_test(tcase, an_order_that_the_database_keeps_waiting_is_an_alert_while_it_lasts);
-    tcase_add_test(tcase, what_is_found_during_a_write_is_written_next);
-    tcase_add_test(tcase, what_cannot_be_looked_for_stays_open_and_is_said_once);
+    tcase_add_test(tcase, findings_during_a_write_are_written_next);
+    tcase_add_test(tcase, an_alert_whose_check_fails_stays_open_and_is_logged_once);
     tcase_add_test(tcase, a_missing_queue_is_an_alert_until_it_is_back);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
