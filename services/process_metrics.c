@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 
-/* Long enough to cost nothing, short enough that the next scrape shows a loop that stands still. */
+/* Long enough to cost nothing, short enough that the next scrape shows a loop that stalls. */
 #define LAG_PERIOD_MS 500
 
 struct mg_process_metrics {

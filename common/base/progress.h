@@ -1,5 +1,5 @@
 /*
- * Whether work ends while work waits. If work waits and none ends, the process stands still, for any reason:
+ * Whether work ends while work waits. If work waits and none ends, the process stalls, for any reason:
  * readiness, metric and alert then name it. Waits that are meant (a closed gate, a server that is
  * known to be down) are no work that waits.
  */

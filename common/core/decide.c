@@ -15,8 +15,8 @@
 #include "core/order.h"
 #include "core/plan.h"
 
-/* A sweep goes by the moment at which the order was created. An operator may have given the order a new time
- * since, by a clock that had been set back. If the clock is then set forward, that time still counts. */
+/* The sweep uses the moment of creation. If an operator restarted the order while the clock was set back, its
+ * deadline is older than the clock suggests. If the clock is then set forward, that deadline still counts. */
 static bool is_of_low_clock(const struct mg_decider *decider)
 {
     const struct mg_high_clock *high = &decider->context->spared.high;

@@ -33,7 +33,7 @@ void mg_correlation_write(const char *order_id, const char *step, uint32_t attem
                           char ret_correlation[MG_KEY_SIZE]);
 
 bool mg_name_is_valid(const char *text, size_t len);
-/* Of an order's label: [a-z][a-z0-9_]*. */
+/* The name of a label: [a-z][a-z0-9_]*. */
 bool mg_label_name_is_valid(const char *text, size_t len);
 bool mg_order_id_is_valid(const char *text, size_t len);
 

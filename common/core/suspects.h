@@ -5,8 +5,8 @@
  *
  * A queue delivers returned messages first. So each consumer begins with one message at a time, until one
  * comes that is no suspect. While a suspect is in hand, each consumer has at most one message. Most suspects
- * are innocent: each scheduler in turn gives them back while the store is away. A suspect that still comes
- * again is isolated: nothing is consumed until it has ended.
+ * are innocent: each scheduler in turn gives them back while the store is away. A suspect that is
+ * redelivered after that is isolated: nothing is consumed until it has ended.
  */
 #ifndef MG_CORE_SUSPECTS_H
 #define MG_CORE_SUSPECTS_H

@@ -50,7 +50,7 @@
 /* Period of readiness and gauges. A change of the breaker or of a setting is reported at once. */
 #define MG_AGENT_TICK_MS 1000
 /* A second place is kept beside requests that are left for other instances, until none has come for this
- * long. Each of them comes again after a second, 15 times. */
+ * long. Each of them is redelivered after a second, 15 times. */
 #define MG_NEWER_ROOM_MS      30000
 #define MG_NEWER_PREFETCH_MIN 2 /* the prefetch during that time, at least */
 
@@ -109,7 +109,7 @@ struct mg_job {
     struct mg_deadline deadline;
     struct mg_timer *timer;
     bool is_trying;       /* its try has begun and has not ended */
-    bool is_try_repeated; /* the service refused the access token; its try comes again, and is no new one */
+    bool is_try_repeated; /* the service refused the access token; its try is repeated, and is no new one */
     uint32_t ticket;      /* the breaker's */
     bool is_probe;        /* the breaker was half-open when the try under way began */
     struct mg_try_trace trace;

@@ -61,7 +61,7 @@
  * By then two messages of the supervisor have come, and the second of them ends the backlog's next doubt. */
 #define MG_SKEW_RECENT_MS 3000
 
-/* The process turns each second. Without a turn for longer than this it stood still (stopped, swapped, its
+/* The process turns each second. Without a turn for longer than this it stalled (stopped, swapped, its
  * machine frozen). */
 #define MG_STANDSTILL_MS 1500
 
@@ -120,7 +120,7 @@ void mg_skew_init(struct mg_skew *skew, int64_t limit_ms, int64_t boot_ms);
 int64_t mg_skew_note(struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int64_t sent_at_ms,
                      enum mg_sample sample);
 
-/* Call it at each turn of the process. True: the process stood still since the last turn, or since its
+/* Call it at each turn of the process. True: the process stalled since the last turn, or since its
  * begin. Messages that come now may have waited as long, even with room in hand: they are not fresh. */
 bool mg_skew_stood_still(struct mg_skew *skew, int64_t boot_ms);
 

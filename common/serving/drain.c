@@ -1,7 +1,7 @@
 /*
  * The way out. Consuming stops, and requests that have not begun go back. Calls under way may finish, are
- * answered, confirmed and acked; then the process ends. Work that is unfinished at the time-out comes again
- * elsewhere, as after a crash. This code only saves work; correctness does not depend on it.
+ * answered, confirmed and acked; then the process ends. Work that is unfinished at the time-out is
+ * redelivered elsewhere, as after a crash. This code only saves work; correctness does not depend on it.
  */
 #include "agent.h"
 #include "base/clock.h"

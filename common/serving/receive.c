@@ -1,7 +1,7 @@
 /*
  * Incoming requests are parsed, judged and put in line, or refused. Bytes that are no request of this service
  * go to the dead-letter exchange and are never lost. A request of a newer version is left for an instance
- * that can read it. A request that comes again while its first delivery is in work here joins that work
+ * that can read it. A request that is redelivered while its first delivery is in work here joins that work
  * instead of doubling it.
  */
 #include <assert.h>

@@ -10,7 +10,7 @@
 /* The longest time that an ack may wait until it is sent. */
 #define LOOK_MS 20
 /* Bound of the wait of an isolated request for the calls of others, and of its time alone. A request that
- * ends its handler mostly does so at once, and a service must not stand still for one slow call. */
+ * ends its handler mostly does so at once, and a service must not stall for one slow call. */
 #define ISOLATED_MS 10000
 
 static void consume_all(struct mg_agent *agent)

@@ -118,7 +118,7 @@ enum mg_class mg_expr_compile(struct mg_slice text, const struct mg_expr_names *
                               const struct mg_expr **ret_expr, struct mg_expr_place *ret_place,
                               struct mg_err *err) MG_MUSTCHECK;
 
-/* Of text that begins with an expression: the place of the first "}" outside the expression's texts; NULL:
+/* In text that begins with an expression, the place of the first "}" outside the expression's texts; NULL:
  * there is none. */
 const char *mg_expr_close(const char *at, const char *end);
 

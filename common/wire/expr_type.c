@@ -109,7 +109,7 @@ static void infer_order(struct mg_expr_compile *compile, int node)
     }
 }
 
-/* A name that has few words, against a text that is none of them. */
+/* A name that has few words, against a text that is not among them. */
 static void check_word(struct mg_expr_compile *compile, int node, int literal)
 {
     const struct mg_expr_shapes *shapes = compile->names->shapes;

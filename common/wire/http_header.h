@@ -10,7 +10,7 @@
 #define MG_HEADER_CONTROL_FAULT "it holds a control character, which no header may"
 #define MG_HEADER_NAME_MAX      63   /* MG_JSON_NAME_MAX: it is a member's name in a request */
 #define MG_HEADER_VALUE_MAX     4096 /* common servers accept 8 KiB for all headers together */
-/* Of one action's `headers`: as many as a service file may give. */
+/* The `headers` of one action: as many as a service file may give. */
 #define MG_ACTION_HEADERS_MAX 16
 
 bool mg_header_name_is_valid(struct mg_slice name); /* a token of RFC 9110 §5.6.2 */

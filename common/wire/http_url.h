@@ -30,7 +30,7 @@ enum mg_class mg_http_url_parse(const char *text, struct mg_http_url *ret_url) M
 const char *mg_http_proxy_fault(const char *text, struct mg_http_url *ret_url);
 
 /* True for an origin as browsers write it (RFC 6454, 6.2): scheme and host in small letters, a port only if
- * it is not the scheme's own, and nothing behind. "null", which sandboxed pages share, is none. */
+ * it is not the scheme's own, and nothing behind. "null", which sandboxed pages share, is no origin. */
 bool mg_http_origin_is(const char *text);
 
 #endif

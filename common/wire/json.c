@@ -302,7 +302,7 @@ static enum mg_check_fault check_scalar(struct mg_check *check, bool is_string)
     return fault == MG_FAULT_NONE ? MG_FAULT_NONE : mg_check_mend_scalar(check, begin, fault);
 }
 
-/* Where no value begins, or a word is none of JSON's. */
+/* Where no value begins, or a word is not one of JSON's. */
 static enum mg_check_fault check_other(struct mg_check *check)
 {
     enum mg_mend mend = mg_check_mend(check, MG_WANT_VALUE);

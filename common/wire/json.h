@@ -21,7 +21,7 @@ struct mg_json_limits {
 extern const struct mg_json_limits MG_JSON_LIMITS_DEFAULT;
 /* The same for texts with the data of clients and services, whose numbers are passed on digit for digit. */
 extern const struct mg_json_limits MG_JSON_LIMITS_DATA;
-/* Of a submission: its 256 KiB may be the lines of a cart, whose shortest members take eight bytes each. */
+/* For a submission: its 256 KiB may be the lines of a cart, whose shortest members take eight bytes each. */
 extern const struct mg_json_limits MG_JSON_LIMITS_SUBMISSION;
 
 /* Checks strict RFC 8259 text. Refused, with line and column: bytes above a limit, duplicate names, invalid

@@ -15,7 +15,7 @@
 
 /* A key has at most 150 characters, and common services accept 255. */
 #define KEY_PREFIX_MAX 64
-/* Of a signature's value: "sha256=" and the like. */
+/* The prefix of a signature: "sha256=" and the like. */
 #define SIGNATURE_PREFIX_MAX 64
 /* "Authorization: Basic " and the base64 of two values of a header's length. */
 #define LINE_MAX_BYTES (4 * MG_HEADER_VALUE_MAX)

@@ -13,7 +13,7 @@
 enum mg_class mg_workflow_prove(const struct mg_workflow *workflow, const struct mg_mistakes *mistakes,
                                 struct mg_err *err) MG_MUSTCHECK;
 
-/* Calls `seen` for texts that look like references, and are none. No mistake: they may be meant. `pointer`
+/* Calls `seen` for texts that look like references and are not. No mistake: they may be meant. `pointer`
  * leads to the text in the definition; both live until `seen` returns. */
 typedef void mg_workflow_hint_fn(void *arg, const char *pointer, const char *text);
 void mg_workflow_hints(const struct mg_workflow *workflow, mg_workflow_hint_fn *seen, void *arg);

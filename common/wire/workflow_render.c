@@ -17,7 +17,7 @@ struct evaluation {
     struct mg_expr_room room;
 };
 
-/* Of a rendering that only tries a result: its text is discarded. Requests of this size are refused anyway.
+/* A rendering that only tries a result: its text is discarded. Requests of this size are refused anyway.
  */
 #define TRIED_MAX_BYTES (1024 * 1024)
 
@@ -347,7 +347,7 @@ enum mg_class mg_workflow_render_output(const struct mg_render_input *input, str
     return class == MG_OK ? MG_OK : mg_err_prefix(err, "could not render the output");
 }
 
-/* An expression that has no value, or null: a mistake, while a reference without a value is none. */
+/* An expression that has no value, or null: a mistake, while a reference without a value is no mistake. */
 static struct mg_slice find_text_value(void *arg, const char *pointer)
 {
     struct value_source *source = arg;

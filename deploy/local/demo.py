@@ -22,7 +22,7 @@ from local import cluster, keep, orders, processes, servers, verdict  # noqa: E4
 
 VICTIMS = ("agent", "scheduler", "supervisor", "broker", "database")
 KILL_COMPLETE_WITHIN = "10m"  # an order that waited for a step's complete-by would miss AFTER_KILL_S by far
-BACK = "fulfilment-back"      # of orders that turn back: an undo waits for that of a request that came again
+BACK = "fulfilment-back"      # of orders that turn back: an undo waits for that of a request that was redelivered
 AFTER_KILL_S = 60.0
 SILENCE_S = 60.0              # no order ended for so long: something is wrong
 DEAD_FOR_S = 2.0              # how long a killed service stays dead, so that others must take over

@@ -49,7 +49,7 @@
 #define REST_MS 1000
 /* A longer life is no life that a process sees the end of. */
 #define LIFE_MAX_S INT64_C(31536000)
-/* Of expires_in: the digits of any double, with sign, point and exponent, and some zeros. */
+/* expires_in: the digits of any double, with sign, point and exponent, and some zeros. */
 #define NUMBER_MAX_BYTES 63
 
 struct mg_token {

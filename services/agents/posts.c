@@ -331,7 +331,7 @@ static void folder_look(struct mg_posts *posts)
     posts->has_looked = true;
 }
 
-/* Children that stand still end by themselves afterwards, through post_on_end. */
+/* Children that stall end by themselves afterwards, through post_on_end. */
 static void children_look(struct mg_posts *posts, int64_t now_ms)
 {
     struct post *post;

@@ -182,7 +182,7 @@ static void tries_make(struct attempt *attempt)
     int64_t wait_ms = 0;
     while (wait_ms >= 0 && !attempt->is_out_of_memory && try_make(attempt)) {
         if (renews_token(attempt)) {
-            attempt->tries.count--; /* it comes again */
+            attempt->tries.count--; /* it is redelivered */
             continue;
         }
         mg_tries_note(&attempt->tries, attempt->request, &attempt->verdict);

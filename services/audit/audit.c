@@ -11,7 +11,7 @@
 #include "base/id.h"
 #include "wire/workflow_answer.h"
 
-/* Of all calls: their requests, answers and tries. Answers of 64 MiB are the largest that a file allows. */
+/* All calls: their requests, answers and tries. Answers of 64 MiB are the largest that a file allows. */
 #define ARENA_MAX_BYTES ((size_t)256 * 1024 * 1024)
 
 /* Three orders, so that none has a key of another. */
@@ -245,7 +245,7 @@ static bool is_outcome(const struct mg_audit *audit, enum mg_audit_call call, en
     return audit->seen[call].is_made && audit->seen[call].reply.outcome == outcome;
 }
 
-/* Of a do: something may stand. */
+/* The effect of a do may stand. */
 static bool may_stand(const struct mg_audit *audit, enum mg_audit_call call)
 {
     const struct mg_audit_seen *seen = &audit->seen[call];

@@ -379,7 +379,7 @@ static void services_check(struct doctor *doctor, struct service_tables *tables)
     }
 }
 
-/* Open bulk actions stand still if no process drives them. */
+/* Open bulk actions stall if no process drives them. */
 static void bulk_check(struct doctor *doctor)
 {
     struct mg_table runner = {0};

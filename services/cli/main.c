@@ -168,6 +168,6 @@ int main(int argc, char **argv)
     (writes_files ? mg_harden_but_files : mg_harden)(hardening);
     mg_log_open("makegood", "", MG_LOG_ERROR);
     enum mg_exit_code code = words_run(argc, argv);
-    enum mg_exit_code flushed = mg_cli_flush(); /* a part of an answer is none */
+    enum mg_exit_code flushed = mg_cli_flush(); /* a part of an answer is no answer */
     return code != MG_EXIT_DONE ? code : flushed;
 }

@@ -17,7 +17,7 @@
 #define PATH_SIZE         4096
 #define MISSING_MAX_BYTES ((size_t)4096) /* a name and an expression */
 #define JUNIT_MAX_BYTES   ((size_t)16 * 1024 * 1024)
-/* Of a service without a file: only its name matters, and the defaults of all else. */
+/* A service without a file: only its name matters, and the defaults of all else. */
 #define DEFAULT_SERVICE "{\"service\": \"%s\", \"url\": \"http://127.0.0.1\"}"
 
 struct testing {

@@ -9,7 +9,7 @@
 #include "base/json_write.h"
 #include "io/amqp/topology.h"
 
-/* Of all messages and replies: one of them has 1 MiB. */
+/* All messages and replies: one of them has 1 MiB. */
 #define ARENA_MAX_BYTES ((size_t)64 * 1024 * 1024)
 #define OPEN_MS         10000
 #define LOOK_MS         5 /* a condition is looked at this often */

@@ -1,7 +1,7 @@
 /*
  * The script of a run, and the steps that its parts share. A rule is broken only by a message that came, or
- * that did not come within its time, against the protocol. Where an earlier failure leaves the evidence away,
- * its verdict is "not shown".
+ * that did not come within its time, against the protocol. If an earlier failure prevents
+ * the check, the rule is reported as "not shown".
  */
 #include "run.h"
 

@@ -9,7 +9,7 @@
 /* The time of a request that is returned after it is over. */
 #define LATE_WITHIN_MS 1500
 #define LATE_MARGIN_MS 500
-#define GONE_MS        8000 /* a refused message comes to the dead letters within it; a newer one comes again */
+#define GONE_MS        8000 /* a refused message comes to the dead letters within it; a newer one is redelivered */
 #define UNREADABLE_MAX 3
 #define HUGE_BYTES     ((size_t)1024 * 1024 - 64) /* the largest that the broker's interface sends */
 
@@ -84,9 +84,10 @@ static bool dead_check(struct mg_run *run, enum mg_rule rule, const struct mg_se
         mg_run_judge(run, rule, MG_KEEPING_BROKEN, "%s was answered %s", what,
                      mg_run_answer(&sent->first, answer));
     } else {
-        mg_run_judge(run, rule, MG_KEEPING_BROKEN,
-                     "%s did not come to dead.letters within %d s: it is lost, or comes again and again",
-                     what, GONE_MS / 1000);
+        mg_run_judge(
+            run, rule, MG_KEEPING_BROKEN,
+            "%s did not come to dead.letters within %d s: it is lost, or is redelivered again and again",
+            what, GONE_MS / 1000);
     }
     return is_kept;
 }

@@ -169,7 +169,7 @@ static void method_refuse(struct mg_http_exchange *request)
     mg_answer_error(request, 405, "unsupported method: expected GET, HEAD or POST");
 }
 
-/* The path below the API; NULL: it is none of it. */
+/* The path below the API; NULL: it is outside. */
 static const char *api_rest(const struct mg_http_exchange *request)
 {
     const char *path = mg_http_exchange_path(request);

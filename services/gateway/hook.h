@@ -45,7 +45,7 @@ const char *mg_hook_queue(const struct mg_hook *hook);
 void mg_hook_set_target(struct mg_hook *hook, struct mg_hook_target *target);
 enum mg_class mg_hook_set_amqp_url(struct mg_hook *hook, const char *url, struct mg_err *err) MG_MUSTCHECK;
 void mg_hook_reload_certificates(struct mg_hook *hook);
-/* False: its queue cannot be read, for this reason. A target that fails is none. */
+/* False: its queue cannot be read, for this reason. A failing target is no such reason. */
 bool mg_hook_is_up(const struct mg_hook *hook, char *ret_reason, size_t size);
 /* Call it each second: updates the gauges, and gives back statuses that were held for long. */
 void mg_hook_look(struct mg_hook *hook);

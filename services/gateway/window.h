@@ -1,7 +1,7 @@
 /*
  * The statuses of one webhook that are in hand, and which of them may be sent now: those of one order
  * strictly by `seq`, one at a time; of different orders several at once. A target that fails gets one request
- * at a time, more and more seldom. No I/O, and the clock is a parameter.
+ * at a time, at growing intervals. No I/O, and the clock is a parameter.
  */
 #ifndef MG_GATEWAY_WINDOW_H
 #define MG_GATEWAY_WINDOW_H
@@ -27,8 +27,8 @@
  * that takes none keeps all of its queue. */
 #define MG_WINDOW_GIVE_UP_MS (INT64_C(24) * 60 * 60 * 1000)
 #define MG_WINDOW_TAKES_MS   (60 * 60 * 1000)
-/* Refused statuses that are remembered: twice those in hand, since one that is given back to the broker comes
- * again. */
+/* Refused statuses that are remembered: twice those in hand, since one that is given back to the broker is
+ * redelivered. */
 #define MG_WINDOW_REFUSALS_MAX 128
 
 struct mg_window_status {

@@ -40,7 +40,7 @@ bool mg_bulk_filter_read(const struct mg_bulk_words *words, struct mg_bulk_filte
                          char ret_refusal[MG_BULK_REFUSAL_SIZE]);
 /* Whether the filter has any condition; without one it selects all failures. */
 bool mg_bulk_filter_is_narrow(const struct mg_failure_filter *filter);
-/* False: `word` is none of MG_BULK_VERBS_RIGHT. */
+/* False: `word` is not in MG_BULK_VERBS_RIGHT. */
 bool mg_bulk_verb_parse(const char *word, enum mg_cause_kind *ret_verb);
 /* NULL and "" give MG_BULK_RATE. False: `text` does not match MG_BULK_RATE_RIGHT. */
 bool mg_bulk_rate_parse(const char *text, const char **ret_rate);

@@ -14,7 +14,7 @@
 /* Causes of one order: a hundred attempts of each of 64 steps. More is an order that does not end. */
 #define CAUSES_MAX 6400
 #define FAULTS_MAX 50 /* of one case; a person repairs the first ones anyway */
-/* Of one case: its messages and calls. An order of 64 steps with large payloads fits. */
+/* One case: its messages and calls. An order of 64 steps with large payloads fits. */
 #define ARENA_MAX_BYTES      ((size_t)256 * 1024 * 1024)
 #define SUBMISSION_MAX_BYTES ((size_t)1024 * 1024) /* a scheduler refuses it far below */
 

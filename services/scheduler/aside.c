@@ -20,9 +20,9 @@
 /* One try in so many gives a statement its whole time, for an order that is just large. Others wait for it.
  */
 #define MG_ASIDE_PATIENT_EACH 8
-/* The bound, both of tries and time. Of a passing fault: longer than maintenance holds a lock. Of a lasting
- * one: long enough to see that it lasts. One of a single order without a witness has the long one: meanwhile
- * another order meets the fault too, or is the witness. */
+/* The bound, both of tries and time. For a passing fault it is longer than maintenance holds a lock. For a
+ * lasting one it is long enough to see that it lasts. A fault of a single order without a witness has the
+ * long bound: meanwhile another order meets the fault too, or is the witness. */
 #define MG_ASIDE_PASSING_FOR_MS (10 * 60 * 1000)
 #define MG_ASIDE_PASSING_TRIES  10
 #define MG_ASIDE_LASTING_FOR_MS 5000

@@ -2,7 +2,7 @@
  * The path from a step's request back to the message that it follows from. A request that the broker refused
  * is a cause, too, and may send requests of other steps. But it ends with this process and is never
  * redelivered. So the cause of such a step has two parts, "ROOT/REFUSAL": the external cause, not acked yet,
- * and the refusal that followed from it. The request is made again when either part comes again (law 3,
+ * and the refusal that followed from it. The request is made again when either part is redelivered (law 3,
  * re-creation). A refusal that follows from another has the same root, so there are never more than two
  * parts.
  */

@@ -10,7 +10,7 @@
  *   statuses     [status messages exactly as they are sent]
  *
  * A request that cannot be built is a further cause with an event of its own, in the same write. Its statuses
- * are kept with the external cause, because only that one can come again (law 3, re-creation). For the
+ * are kept with the external cause, because only that one can be redelivered (law 3, re-creation). For the
  * consequences of a refused request see chain.c.
  */
 #include <stdio.h>

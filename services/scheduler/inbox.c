@@ -1,7 +1,7 @@
 /*
  * Work that waits, by lane. It is taken in the order of law 7, waiting is not failing: first requests that
  * the broker did not take, then replies and commands, then intake. `high` precedes `normal`, which has one
- * place in eight so that it never stands still. A message that was delivered twice before may be the one that
+ * place in eight so that it never stalls. A message that was delivered twice before may be the one that
  * crashes its handler: it is taken alone.
  */
 #include "inbox.h"

@@ -77,7 +77,7 @@ struct mg_fold {
     const char *refused; /* the database cannot read its rows: why; NULL: it can */
     enum mg_refusal refusal;
     char sqlstate[MG_SQLSTATE_SIZE]; /* of `refused`; "": none */
-    /* Of the last decision, if all steps were done or skipped: the output, or the reason against it. */
+    /* After the last decision, if all steps were done or skipped: the output, or the reason against it. */
     struct mg_slice output, output_fault;
     struct mg_event_record *events;
     int event_count, event_room;

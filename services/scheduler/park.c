@@ -11,7 +11,7 @@
 #define MG_PARK_WINDOWS 10
 /* To count ten thousand steps takes some milliseconds. */
 #define MG_PARK_ASK_MS 1000
-/* An older answer is none. */
+/* An older answer does not count. */
 #define MG_PARK_VALID_MS 10000
 
 static void on_counted(void *arg, int64_t parked, bool is_avoided, const struct mg_err *err)

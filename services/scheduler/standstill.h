@@ -10,7 +10,7 @@ struct mg_scheduler;
 
 struct mg_standstill {
     struct mg_progress progress;
-    uint64_t ended; /* causes decided and stored, since the start; agents' reports are none */
+    uint64_t ended; /* causes decided and stored, since the start; without agents' reports */
     bool is_logged;
     char order_id[MG_ORDER_ID_MAX + 1]; /* the first of the last batch that failed */
     char why[MG_BEAT_REASON_SIZE];      /* its error */

@@ -1,6 +1,6 @@
 /*
  * The scheduler's suspects (core/suspects.h). Each is a batch of its own. An isolated one waits here until
- * all other work in hand has ended. Of several, the one with the fewest deliveries goes first: the faulty
+ * all other work in hand has ended. Among several, the one with the fewest deliveries goes first: the faulty
  * message has the most, so it is the last.
  */
 #include "suspects.h"

@@ -56,7 +56,7 @@ enum mg_watched {
     MG_WATCHED_COUNT = MG_WATCHED_QUEUE + MG_SUPERVISOR_QUEUES
 };
 
-/* Of an alert's text: a row's key, and the database's words about it. */
+/* The text of an alert: a row's key, and the database's words about it. */
 #define MG_SUPERVISOR_ALERT_SIZE 640
 
 struct mg_watched_state {

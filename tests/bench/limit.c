@@ -137,7 +137,7 @@ static void role_flush(struct role *role)
     bench_link_flush(&role->consume);
 }
 
-/* An unacked message would come again in the next run. */
+/* An unacked message would be redelivered in the next run. */
 static bool role_is_done(const struct role *role)
 {
     return role->acked_told == role->delivered && role->consume.out.len == 0;

@@ -6,7 +6,7 @@
  *       [--workflow NAME] [--payload BYTES] [--samples FILE] [--timeout-s N] [--skip N] [--stamps FILE]
  *
  * In open load an order's latency counts from the moment at which it was due, not from when it was sent. If
- * the system, or this program, stands still, all orders due meanwhile have waited (no coordinated omission).
+ * the system, or this program, stalls, all orders due meanwhile have waited (no coordinated omission).
  * Closed load counts its rate after the first --skip orders and without the last, when no more are submitted.
  * Arrivals are a Poisson process of a fixed seed. The result is one JSON object.
  */

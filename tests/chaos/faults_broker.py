@@ -172,7 +172,7 @@ def untaken(stage):
 
 @fault("broker: a queue loses its majority", rows=(83,), touches=("broker",), needs=("single",))
 def majority_lost(stage, dice):
-    """A remaining leader confirms nothing, and publishers' channels stand still; a lost leader has publishes refused."""
+    """A remaining leader confirms nothing, and publishers' channels stall; a lost leader has publishes refused."""
     queue = dice.choice([CLIENT_QUEUE] + [name for name in QUEUES if name.startswith("agent.")])
     is_led = dice.random() < LED_BY_SECOND
     second = servers.SecondRabbit(stage.scratch / f"rabbit-{processes.free_port()}", stage.rabbit)
@@ -211,7 +211,7 @@ def node_killed(stage, dice):
     victim.restart()
 
 
-# RabbitMQ decides when the others take over from a node that stands still; no connection of Makegood is silent.
+# RabbitMQ decides when the others take over from a node that stalls; no connection of Makegood is silent.
 @fault("cluster: a node stopped for 30 s", rows=(59, 64), measure=OTHER, touches=("broker",), needs=("cluster",))
 def node_paused(stage, dice):
     victim = dice.choice(stage.rabbits[1:])

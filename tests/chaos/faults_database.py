@@ -109,7 +109,7 @@ def too_many_clients(stage, _dice):
 
 @fault("database: slow store", rows=(20,), measure=OTHER, touches=("database", "broker", "supervisor", "agent"))
 def store_slow(stage, dice):
-    """Each sweep takes longer than a gap, while the agents of a service stand still, so that attempts expire. Without a broker no
+    """Each sweep takes longer than a gap, while the agents of a service stall, so that attempts expire. Without a broker no
     supervisor can ask for their ends."""
     service = dice.choice(stage.cluster.services)
     slow_sweeps.begin(stage.postgres, servers.DATABASE, LAG_S)
@@ -125,7 +125,7 @@ def store_slow(stage, dice):
         agent.resume()
     slow_sweeps.end(stage.postgres, servers.DATABASE)
     stage.unjudged += [f"{row['order_id']}.{row['step']}: {row['late']}" for row in left]
-    stage.unjudged += [] if judged else [f"nothing of {service} was judged while its agents stood still for {LAGGING_S:g} s"]
+    stage.unjudged += [] if judged else [f"nothing of {service} was judged while its agents stalled for {LAGGING_S:g} s"]
 
 
 @fault("database: disk full", rows=(71,), measure=SERVER, touches=("database",), needs=("disk",))

@@ -22,7 +22,7 @@ from local import cluster, processes, servers
 DEADLINE_S = 45.0  # on an idle machine every condition here needs less than a tenth of it
 PUMP_S = 0.1  # of waiting for the next message; it ends with the message
 ONE_OF_EACH = {"schedulers": 1, "agents": 1, "supervisors": 1}
-PAIRS = {"schedulers": 2, "agents": 2, "supervisors": 2}  # where a process stands still or dies and another goes on
+PAIRS = {"schedulers": 2, "agents": 2, "supervisors": 2}  # where a process stalls or dies and another goes on
 TERMINAL = ("processed", "compensated", "cancelled", "error")
 MIGRATIONS = cluster.REPOSITORY / "deploy" / "postgres"
 SANITIZER = re.compile(r"(ERROR: (Address|Leak)Sanitizer|runtime error:|SUMMARY: \w+Sanitizer).*")

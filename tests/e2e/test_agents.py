@@ -176,8 +176,8 @@ def a_service_file_added_starts_an_agent_and_one_removed_drains_it(s):
 
 @scenario(**FOLDER, long="others of its kind are quick")
 def a_killed_agent_of_a_folder_comes_again_and_harms_no_other(s):
-    """Would catch: a dead agent that is not replaced, or takes others with it; agents that outlive their parent; an agent that stands
-    still for ever."""
+    """Would catch: a dead agent that is not replaced, or takes others with it; agents that outlive their parent; an agent that stalls
+ for ever."""
     folder = Folder(s).start()
     before = folder.agents()
     old = folder.agent("payment")

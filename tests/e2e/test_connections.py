@@ -90,7 +90,7 @@ class Outward:
 @scenario(agents=1, schedulers=1, supervisors=1, long="time-outs and reports pass in real time")
 def connections_outward_outlive_a_move_a_loss_a_balancer_and_a_half_close(s):
     """Would catch: calls or webhooks that stay at an old address while it answers; an attempt that is lost on a connection which
-    a balancer has forgotten or the peer has closed; an order that stands still behind a silent one."""
+    a balancer has forgotten or the peer has closed; an order that stalls behind a silent one."""
     out = Outward(s)
     assert out.go() == 1
 

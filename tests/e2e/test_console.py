@@ -340,7 +340,7 @@ def services_alerts_and_dead_letters_are_acted_on_in_the_console(s):
 
 @scenario(services=("payment",), long="other scenarios of the console are quick")
 def a_user_named_by_a_proxy_acts_in_the_console_under_that_name(s):
-    """Would catch: a change, or a page, for a client that sends a proxy's headers and is none; a change recorded under a name other
+    """Would catch: a change, or a page, for a client that sends a proxy's headers without being one; a change recorded under a name other
     than that of the proxy's user, or under none; options that are not read."""
     pay(s)
     s.remote("payment").switch("decline")

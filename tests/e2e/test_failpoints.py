@@ -25,8 +25,8 @@ def load(s):
     for name, within in (("walk", "10m"), ("back", "3s")):
         steps = [step("reserve", "inventory", on_unknown="retry"), step("charge", "payment", after=["reserve"]),
                  step("ship", "carrier", after=["charge"])]
-        for each in steps:  # an attempt of the killed agent comes again at once, and not by a deadline;
-            each["complete_within"] = within  # its undo waits for that of a request that came again (law 11, quiesce)
+        for each in steps:  # an attempt of the killed agent is redelivered at once, and not by a deadline;
+            each["complete_within"] = within  # its undo waits for that of a request that was redelivered (law 11, quiesce)
             each["undo"]["complete_within"] = "10m"
         s.load_workflow(name, steps, complete_within="30m")
 

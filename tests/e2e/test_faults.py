@@ -11,7 +11,7 @@ from local import processes
 
 ORDERS = 60
 LONG = "10m"   # a step's complete-by in these scenarios: a wait for it fails the test by the deadline
-BACK = "10s"   # of orders that turn back: an undo waits for that of a request that came again (law 11, quiesce), and for no more
+BACK = "10s"   # of orders that turn back: an undo waits for that of a request that was redelivered (law 11, quiesce), and for no more
 AFTER_KILL_S = 60.0
 
 
@@ -228,7 +228,7 @@ def many_schedulers_take_each_order_once(s):
     load_long(s)
     first = s.client.submit("long", {"n": 0})
     s.client.wait_status(first, "processed")
-    # All goes to the scheduler of the highest rank while it has room; the others get the rest while it stands still.
+    # All goes to the scheduler of the highest rank while it has room; the others get the rest while it stalls.
     holder = s.rows("SELECT locked_by FROM order_process")[0]["locked_by"]
     held = next(each for each in s.cluster.schedulers if each.pid == int(holder.split(":")[1]))
     held.pause()
@@ -332,7 +332,7 @@ def services_refuse_a_schema_that_does_not_serve_them(s):
     assert_refused(s, "schema")
 
 
-ALERTS_LOCKED_S = 20  # ten times lock_timeout; a delivery that came again with each would be near its limit
+ALERTS_LOCKED_S = 20  # ten times lock_timeout; a delivery that was redelivered with each would be near its limit
 
 
 @scenario(schedulers=2, supervisors=2, long="graces, elections and patience pass in real time")

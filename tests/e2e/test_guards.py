@@ -260,7 +260,7 @@ def to_json(payload):
 def branches_end_as_an_oracle_predicts_however_often_processes_die(s):
     """Would catch: a verdict that is lost or taken again with another result, a request of a step that was skipped, an undo of one,
     digits that a value loses. 200 orders of random branches; processes die between verdict and request."""
-    # A request of a dead agent comes again at once, and not by a deadline; its undo waits for that (law 11, quiesce).
+    # A request of a dead agent is redelivered at once, and not by a deadline; its undo waits for that (law 11, quiesce).
     for name, within in (("processed", "10m"), ("compensated", "3s")):
         s.load_workflow(name, walk_steps(within), values={"gross": "round(payload.total * 1.077, 2)"}, complete_within="30m",
                         output={"gross": "${= values.gross}"}, require=[{"that": "payload.qty > 0", "text": "no piece"}])
@@ -295,7 +295,7 @@ def branches_end_as_an_oracle_predicts_however_often_processes_die(s):
     for order, payload, (end, steps, output, code) in orders:
         message, body = bodies[order.order_id, end]
         seen = states.get(order.order_id, {})
-        if code == "card_declined" and seen["charge"] == "undone":  # its request came again: either copy may have acted
+        if code == "card_declined" and seen["charge"] == "undone":  # its request was redelivered: either copy may have acted
             seen["charge"] = "failed"
         assert seen == steps, f"{payload}: {steps}\n{s.story(order)}"
         assert output is None or f'"output":{output}' in body, (payload, body)

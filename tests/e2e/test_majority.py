@@ -12,14 +12,14 @@ from local import servers
 DOWN_S = 25.0   # longer than the detection of the queue, its first rest, and the next trial
 POST_S = 0.2    # between two orders without a part in the queue
 OWED_S = 1.0    # between two orders with one
-HELD_UP_S = 5.0 # a blocked scheduler stands still for longer; an order takes a tenth of it
+HELD_UP_S = 5.0 # a blocked scheduler stalls for longer; an order takes a tenth of it
 ENDS_S = 120.0  # the next rest lasts 30 s
 ATTEMPTS = 5    # some: an order survives one standstill of its scheduler
 QUEUE = "client.owed.statuses"
 
 
 def brief(name, service, after=(), **fields):
-    """A step with attempts so short that a scheduler which stands still uses them up."""
+    """A step with attempts so short that a scheduler which stalls uses them up."""
     retry = {"attempts": ATTEMPTS, "backoff": "500ms", "max_backoff": "1s"}
     made = step(name, service, after, complete_within="5s", retry=retry, **fields)
     made["undo"].update(complete_within="5s", retry=retry)

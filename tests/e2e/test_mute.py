@@ -101,7 +101,7 @@ def run_mute(s, break_it, reason, is_alerted=True):
     assert len(lines_with(agent, "replies cannot be published")) == 1, lines_with(agent, "replies cannot be published")
     assert len(lines_with(agent, "replies are taken again")) == 1
     failures = s.rows("SELECT max(failure_count) AS most, max(attempt) AS attempts FROM order_step")[0]
-    # Schedulers that stand still see no agent stop, so an attempt whose reply is owed at its complete-by is overdue.
+    # Schedulers that stall see no agent stop, so an attempt whose reply is owed at its complete-by is overdue.
     assert failures["most"] <= (0 if is_alerted else 1) and failures["attempts"] <= 2, "\n\n".join(s.story(order) for order in orders)
     s.wait(lambda: not named(s), "doctor finds it well again", TOLD_S)
 

@@ -186,7 +186,7 @@ def an_undo_is_polled_and_verified_as_a_do_is(s):
     quick = [cell for cell in POLLED if not cell.startswith("silent")]
     orders = {cell: s.client.submit("refund", {"cell": cell}) for cell in quick}
     wrong = polled_judged(s, shop, orders)
-    for cell in POLLED.keys() - orders.keys():  # one at a time: the service stands still meanwhile
+    for cell in POLLED.keys() - orders.keys():  # one at a time: the service stalls meanwhile
         wrong += polled_judged(s, shop, {cell: s.client.submit("refund", {"cell": cell})})
     assert not wrong and not shop.wrong, "\n".join([*wrong, str(shop.wrong)])
     print(f"{len(POLLED)} cells")

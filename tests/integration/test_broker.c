@@ -1,7 +1,7 @@
 /*
  * The broker against a real RabbitMQ. Published messages arrive and are confirmed, refused or returned. Acked
- * messages are gone, others come again. Queues are paused and private. test_broker_faults.c holds the faults,
- * test_broker_watch.c the watched queues.
+ * messages are gone, others are redelivered. Queues are paused and private. test_broker_faults.c holds the
+ * faults, test_broker_watch.c the watched queues.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ START_TEST(message_arrives_with_all_its_properties)
     ck_assert(mg_slice_is(delivery->traceparent, "00-11-22-01"));
     ck_assert(mg_slice_is(delivery->routing_key, queue));
     ck_assert_ptr_null(delivery->user_id.data);
-    ck_assert(delivery->is_redelivered); /* marked as coming again */
+    ck_assert(delivery->is_redelivered); /* marked as being redelivered */
     ck_assert_uint_eq(delivery->delivery_count, 0);
     mg_broker_ack(fixture.broker, fixture.deliveries[0]);
 }

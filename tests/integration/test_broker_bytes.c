@@ -135,12 +135,13 @@ START_TEST(the_prefetch_is_as_the_messages_are_large)
 END_TEST
 
 /* Would catch: slow work that runs in few slots only, since the sizes stay unknown until a message is
- * settled; and a message that comes again for it. */
+ * settled; and a message that is redelivered for it. */
 START_TEST(a_consumer_that_settles_nothing_gets_its_prefetch)
 {
     fixture_start(&fixture);
     mg_broker_pause(fixture.broker, 0);
-    ck_assert(fixture_run(&fixture, is_stopped, WAIT_MS)); /* messages on their way till then come again */
+    ck_assert(
+        fixture_run(&fixture, is_stopped, WAIT_MS)); /* messages on their way till then are redelivered */
     publish(PREFETCH, 10);
     mg_broker_resume(fixture.broker, 0, 64);
     ck_assert(wait_deliveries(64));

@@ -1,6 +1,6 @@
 /*
  * The broker when RabbitMQ falls silent, dies, comes back, loses queues or cuts connections. Nothing hangs,
- * every publish ends, unacked messages come again, and all of it recovers by itself. Queues that take
+ * every publish ends, unacked messages are redelivered, and all of it recovers by itself. Queues that take
  * nothing are in test_broker_stuck.c.
  */
 #include <stdio.h>
@@ -85,7 +85,7 @@ START_TEST(only_held_messages_are_redelivered_after_a_cut)
 END_TEST
 
 /* Would catch: a publish that blocks on a broker that does not read, a message that never ends, a loop that
- * stands still. */
+ * stalls. */
 START_TEST(silent_broker_hangs_nothing)
 {
     fixture.acks_at_once = true;

@@ -123,7 +123,7 @@ static void setup(void)
     ck_assert_msg(PQstatus(admin) == CONNECTION_OK, "%s", PQerrorMessage(admin));
     fill();
     migrate(store_migrations());
-    PQreset(admin); /* a migration may end the sessions of programs, and this one is none of psql */
+    PQreset(admin); /* a migration may end the sessions of programs, and this one is not of psql */
 }
 
 static void teardown(void)
@@ -213,7 +213,7 @@ static void on_written(void *arg, const struct mg_bulk_written *written, const s
     rig_done(arg, err);
 }
 
-/* Would catch: a list that begins anew or stands still; an epoch that an earlier runner also has. */
+/* Would catch: a list that begins anew or stalls; an epoch that an earlier runner also has. */
 START_TEST(an_open_bulk_action_goes_on)
 {
     rig_start_with(

@@ -304,7 +304,7 @@ static const struct {
     {"UPDATE order_step SET step = 'other' WHERE order_id = 'o-5'", "step \"reserve\" has changed"},
     {"UPDATE order_event SET transitions = '{}' WHERE order_id = 'o-5'", "22023"},
     {"UPDATE order_event SET transitions = '[1]' WHERE order_id = 'o-5'", "22023"},
-    /* Law 5, attempt fence, decides a cause that comes again without its event. */
+    /* Law 5, attempt fence, decides a cause that is redelivered without its event. */
     {"DELETE FROM order_event WHERE order_id = 'o-5' AND version = 2", NULL},
     {"DELETE FROM order_label WHERE order_id = 'o-5'", NULL},
 };

@@ -157,7 +157,7 @@ START_TEST(a_leader_whose_session_is_killed_is_succeeded_and_fenced)
 }
 END_TEST
 
-/* Would catch: a stopped process (its loop stands still here) that keeps the lock for ever. */
+/* Would catch: a stopped process (its loop stalls here) that keeps the lock for ever. */
 START_TEST(a_leader_that_is_stopped_loses_its_lock)
 {
     rig_lead(&first, "a");

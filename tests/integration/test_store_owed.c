@@ -375,7 +375,7 @@ START_TEST(owed_statuses_are_given_up_in_bounded_batches)
 END_TEST
 
 /* Would catch: a queue's row that is deleted while a status of it is being marked; no later question would
- * name that status. The question's clock stands still between its read and its lock, for as long as the mark
+ * name that status. The question's clock does not move between its read and its lock, for as long as the mark
  * takes. */
 START_TEST(a_queue_that_is_marked_meanwhile_is_not_forgotten)
 {

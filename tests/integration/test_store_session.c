@@ -136,7 +136,7 @@ START_TEST(a_commit_whose_answer_was_lost_conflicts_when_run_again_and_shows_wha
     struct mg_order_write write = write_make(&record, 1, &event, "r-1");
     mg_store_commit(rig.store, &write, 1, forbidden, NULL);
     while (!is_committed(&rig)) {
-        (void)0; /* the loop stands still, so that the answer stays unread */
+        (void)0; /* the loop stalls, so that the answer stays unread */
     }
     mg_store_destroy(rig.store);
     rig_start_with(&rig, (struct mg_store_options){0}, true);

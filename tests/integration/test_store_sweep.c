@@ -155,7 +155,7 @@ START_TEST(an_order_past_its_complete_by_has_expired_while_it_goes_forward)
 }
 END_TEST
 
-/* Would catch: an open order without any pending message or time, which stands still for ever. */
+/* Would catch: an open order without any pending message or time, which stalls for ever. */
 START_TEST(an_open_order_in_which_nothing_moves_is_nudged)
 {
     struct mg_step pending = {.state = MG_STEP_PENDING};
@@ -170,7 +170,7 @@ START_TEST(an_open_order_in_which_nothing_moves_is_nudged)
 }
 END_TEST
 
-/* Would catch: an order that stands still while its end is deferred, after a clock set forward passed it. No
+/* Would catch: an order that stalls while its end is deferred, after a clock set forward passed it. No
  * scheduler continues it without a cause. */
 START_TEST(an_order_whose_end_is_left_is_nudged_once_no_scheduler_waits_for_the_verdict)
 {

@@ -103,7 +103,7 @@ START_TEST(the_brake_gives_each_service_its_turns)
 }
 END_TEST
 
-/* Would catch: held-back orders that come again long before their turn, and take the places of newly due
+/* Would catch: held-back orders that return long before their turn, and take the places of newly due
  * ones. */
 START_TEST(steps_held_back_return_when_they_may_go)
 {

@@ -1,6 +1,6 @@
 """Makegood as the matrix misuses it: private servers, one of each process, a gateway with a webhook, a proxy before the database.
 
-One of each, since a second scheduler would hide that the first stands still. The client is independent of Makegood's code; the
+One of each, since a second scheduler would hide that the first stalls. The client is independent of Makegood's code; the
 sample remotes de-duplicate and keep a ledger of effects."""
 
 import json

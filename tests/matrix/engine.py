@@ -3,7 +3,7 @@
 A table is a list of Cell. The engine switches the misbehaviour on, posts orders, waits, looks, switches it off, and judges:
 
   others   orders that the misbehaviour does not name end while it lasts. For "all": they end, or it is reported
-  told     the report: readyz, alert, metric or doctor, within TOLD_S of the moment at which orders stand still
+  told     the report: readyz, alert, metric or doctor, within TOLD_S of the moment at which orders stall
   itself   when it ends, all orders end without help; a client posts again those that were never stored
   lost     the ledgers have each effect once, and no message is in dead.letters
 """
@@ -96,9 +96,9 @@ def judge(bench, cell):
     others = [bench.post(), bench.post(reply_to=GONE), *(bench.post() for _ in range(OTHERS - 2))]
     went_on, told = look(bench, cell, others, began)
     if cell.whom == "one" and not went_on:
-        return f"! other orders stand still: {[bench.states()[order_id] for order_id in others]}"
+        return f"! other orders stall: {[bench.states()[order_id] for order_id in others]}"
     if told is None and (cell.needs_telling or not went_on):
-        return f"! not told within {TOLD_S * bench.factor:g} s" + ("" if went_on else ", and orders stand still")
+        return f"! not told within {TOLD_S * bench.factor:g} s" + ("" if went_on else ", and orders stall")
     bench.wait(lambda: time.monotonic() - began > max(cell.hold_s, HOLD_S), max(cell.hold_s, HOLD_S) + 1)
     fired = bool(bench.wire.fired)
     had_rules = bool(bench.wire.rules)
@@ -123,7 +123,7 @@ def run_round(bench, cells):
             bench.post(order_id)
         others = [bench.post(), bench.post(reply_to=GONE), *(bench.post() for _ in range(OTHERS - 2))]
         went_on = bench.wait_ended(others, OTHERS_S)
-        stand = "" if went_on else f"other orders stand still: {[bench.states()[key] for key in others]}; "
+        stand = "" if went_on else f"other orders stall: {[bench.states()[key] for key in others]}; "
         bench.wait(lambda: all(bench.wire.fired[(cell.rule[0], ones[cell.name])] for cell in cells), MET_S)
         fired = dict(bench.wire.fired)
         bench.wire.set({})

@@ -4,7 +4,7 @@
  *
  * A command goes out as long as the order needs a person: it is in error, or one of its steps is in doubt. A
  * command that the core would refuse changes nothing and is left out. A scheduler that takes a command also
- * triggers it, as with the asks of a supervisor. It comes again after a death, when the order may have
+ * triggers it, as with the asks of a supervisor. It is redelivered after a death, when the order may have
  * changed.
  */
 #ifndef MODEL_COMMANDS_H

@@ -10,7 +10,7 @@
 #include "bounds.h"
 #include "core/words.h"
 
-/* 0 is none. */
+/* 0: none. */
 enum message { NO_MESSAGE, SUBMISSION, REPLY, OVERDUE, DUE, EXPIRED, OWED, REQUEST, UNPUBLISHABLE, RESUME };
 
 enum { MARKED = 1 }; /* by the broker as redelivered, or by its sender as sent again */
@@ -80,7 +80,7 @@ static bool bag_has(const short *bag, int size, int m)
     return false;
 }
 
-/* A queue holds equal messages once: a second copy is modelled as a message that comes again later. */
+/* A queue holds equal messages once: a second copy is modelled as a message that is redelivered later. */
 static bool set_put(short *set, int size, int m)
 {
     return bag_has(set, size, m) || bag_put(set, size, m);

@@ -133,7 +133,7 @@ static void ask(int scheduler, int step)
 
 /* ---- the remote service ---- */
 
-/* Of the keys of a step's dos, one bit each: each generation has its own. */
+/* The keys of a step's dos, one bit each: each generation has its own. */
 static int key_bit(int call)
 {
 #ifdef WITHOUT_DERIVED_KEYS

@@ -31,7 +31,7 @@ def step(name, service, after=(), **fields):
 
 
 class Stutter:
-    """Processes that stand still and run by turns, as on an overloaded disk or machine."""
+    """Processes that stall and run by turns, as on an overloaded disk or machine."""
 
     def __init__(self, *roots):
         self.roots, self.is_stopped, self.turn_at, self.stopped = roots, False, 0.0, []
@@ -325,7 +325,7 @@ class RowsForget(Fault):
 class AttemptsExpire(Fault):
     """Supervisors judge few at once here (OVERDUE_LIMIT), so that hundreds are many. The agent is stopped before it has them."""
     rules = ("MakegoodMassExpiry", "MakegoodSweepLate", "MakegoodExpirations")
-    about = "an agent that has hundreds of requests stands still"
+    about = "an agent that has hundreds of requests stalls"
     is_lasting = True
     ORDERS = 600
 
@@ -524,7 +524,7 @@ class ClockIsWrong(Fault):
 
 
 class AnotherDatabase(Fault):
-    """Of one database only one leads. Two lead for some seconds if one has stood still or was cut off, and always with two
+    """Of one database only one leads. Two lead for some seconds if one has stalled or was cut off, and always with two
     databases."""
     rules = ("MakegoodTwoLeaders",)
     about = "a supervisor is started with another database"
@@ -545,7 +545,7 @@ class AnotherDatabase(Fault):
 
 class LoopStandsStill(Fault):
     rules = ("MakegoodLoopLate",)
-    about = "an agent stands still for two seconds in four"
+    about = "an agent stalls for two seconds in four"
 
     def begin(self):
         self.stutter = Stutter(self.cluster.agents_of("inventory")[1])
@@ -576,7 +576,7 @@ class DescriptorsRunOut(Fault):
 
 class ServersStutter(Fault):
     rules = ("MakegoodSlowStore", "MakegoodSlowBroker")
-    about = "PostgreSQL and RabbitMQ stand still for two seconds in four"
+    about = "PostgreSQL and RabbitMQ stall for two seconds in four"
     is_lasting = True
 
     def begin(self):

@@ -1,7 +1,7 @@
 /*
  * Runs without faults, except that the database's clock is set while orders are open: back, forward, and
  * right again. Every loss then comes from the clock, so these runs allow none: no judged attempt, no order
- * that turns back, none that stands still.
+ * that turns back, none that stalls.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 /* By then every agent knows the clock: a leader has sent its time several times. */
 #define FIRST_SET_US 6000000
-/* Between two settings of the clock; longer than an order may stand still. */
+/* Between two settings of the clock; longer than an order may stall. */
 #define SET_MIN_US   11000000
 #define SET_MAX_US   16000000
 #define STILL_MAX_US 10000000
@@ -44,7 +44,7 @@ static void still_check(const struct sim_submitted *order)
     int64_t since_us = order->moved_us > set_us ? order->moved_us : set_us;
     bool is_over = is_stored && mg_order_state_is_terminal(stored.record->order.state);
     if (!is_over && sim_now_us() - since_us > STILL_MAX_US) {
-        sim_violated("clock_holds_nothing_up", "order %s stands still for %lld s after the clock was set",
+        sim_violated("clock_holds_nothing_up", "order %s stalls for %lld s after the clock was set",
                      order->order_id, (long long)((sim_now_us() - since_us) / 1000000));
     }
 }

@@ -8,7 +8,7 @@
 
 #include "sim.h"
 
-void sim_store_stop_clock(int64_t now_ms); /* the database's clock; it stands still */
+void sim_store_stop_clock(int64_t now_ms); /* the database's clock; it is stopped */
 void sim_store_kill_session(const struct mg_store *store);
 
 #endif

@@ -61,7 +61,8 @@ enum message_kind { MESSAGE_REQUEST, MESSAGE_REPLY, MESSAGE_LATE_DO };
 
 struct message {
     bool is_used;
-    bool is_of_late_copy; /* of a request that came again after its reply: the core gets no evidence of it */
+    bool is_of_late_copy; /* of a request that was redelivered after its reply: the core gets no evidence of
+                             it */
     enum message_kind kind;
     int64_t at_ms;
     int step;

@@ -479,7 +479,7 @@ class ServiceTest(unittest.TestCase):
         found, verdicts = self.audit(service, members={"auth": auth}, code=DONE)
         self.assertEqual(verdicts, dict.fromkeys(PROMISES, "kept"))
         self.assertEqual(sum(call[1] == "/token" for call in service.calls), 2)
-        self.assertEqual(self.calls(found)["verify_unknown"]["answer"]["tries"], 1)  # the try came again
+        self.assertEqual(self.calls(found)["verify_unknown"]["answer"]["tries"], 1)  # the try was repeated
         auth["oauth2"]["token_url"] = "http://127.0.0.1:1/token"
         self.assertIn("no access token", self.run_text(service.url, members={"auth": auth}, code=UNAVAILABLE).stderr)
 

@@ -315,7 +315,7 @@ START_TEST(a_refusing_process_is_tried_again_and_the_old_one_goes_on)
 }
 END_TEST
 
-/* Catches: a process that stands still, or that does not drain, and stays. */
+/* Catches: a process that stalls, or that does not drain, and stays. */
 START_TEST(a_silent_process_is_killed)
 {
     serve();

@@ -225,7 +225,7 @@ START_TEST(the_next_is_asked_for_a_spacing_later)
 }
 END_TEST
 
-/* Would catch: a bulk action that stands still for as long as the database's clock was put back. */
+/* Would catch: a bulk action that stalls for as long as the database's clock was put back. */
 START_TEST(a_clock_that_was_put_back_holds_nothing_up)
 {
     struct mg_bulk bulk = running();

@@ -182,7 +182,7 @@ END_TEST
 static struct mg_notified notified;
 static pid_t sender;
 
-/* Catches: a line that is not read, a port that is none, a status that ends a buffer or holds a line end. */
+/* Catches: a line that is not read, an invalid port, a status that ends a buffer or holds a line end. */
 START_TEST(each_line_of_a_notification_counts)
 {
     static const char FIRST[] =

@@ -82,7 +82,7 @@ START_TEST(quiet_is_kept_as_far_as_an_attempt_may_take)
 }
 END_TEST
 
-/* Catches: an order that stands still for an hour, because an attempt that may still act ended while the
+/* Catches: an order that stalls for an hour, because an attempt that may still act ended while the
  * clock was ahead by an hour. */
 START_TEST(quiet_is_cut_to_what_an_attempt_may_take)
 {
@@ -175,7 +175,7 @@ static void clock_forward(void)
     context.spared.before_ms = context.now_ms;
 }
 
-/* Catches: an order that stands still, to be turned back, because the clock has passed its complete-by; one
+/* Catches: an order that stalls, to be turned back, because the clock has passed its complete-by; one
  * that goes on although its time is over by any clock. */
 START_TEST(an_order_goes_on_when_the_clock_is_set_past_its_complete_by)
 {
@@ -190,7 +190,7 @@ START_TEST(an_order_goes_on_when_the_clock_is_set_past_its_complete_by)
 }
 END_TEST
 
-/* Catches: an order that stands still for an hour, because its supervisor has detected a step of the clock,
+/* Catches: an order that stalls for an hour, because its supervisor has detected a step of the clock,
  * and its scheduler has not. */
 START_TEST(an_order_that_no_supervisor_judges_goes_on)
 {

@@ -490,8 +490,8 @@ __attribute__((visibility("default"))) int getaddrinfo(const char *restrict name
     return resolve(name, service, hints, result);
 }
 
-/* Catches: an abandoned name with a resolving thread that is joined, so that the whole process stands
- * still. */
+/* Catches: an abandoned name with a resolving thread that is joined, so that the whole process stalls
+ *. */
 START_TEST(stuck_name_resolution_does_not_hold_up_the_loop)
 {
     stuck_fd = eventfd(0, EFD_CLOEXEC);

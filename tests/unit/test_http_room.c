@@ -137,7 +137,7 @@ static void expect_all(enum mg_sent sent)
     }
 }
 
-/* Catches: a process that ends because of many large answers at once; one that stands still because each of
+/* Catches: a process that ends because of many large answers at once; one that stalls because each of
  * them waits for the others' room. */
 START_TEST(answers_come_whole_within_the_room)
 {

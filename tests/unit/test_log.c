@@ -141,7 +141,7 @@ START_TEST(a_long_value_is_cut_and_the_line_stays_whole)
 }
 END_TEST
 
-/* Catches: a service that stands still because its log is not read; lines lost without a count. */
+/* Catches: a service that stalls because its log is not read; lines lost without a count. */
 START_TEST(a_full_pipe_drops_lines_and_counts_them)
 {
     char value[3000];
@@ -249,7 +249,7 @@ static void sink(enum mg_log_level level, const char *text)
     sunk_level = level;
 }
 
-/* Catches: a line for a program that has a line end, is in two places, or is none of its level. */
+/* Catches: a line for a program that has a line end, is in two places, or is not of its level. */
 START_TEST(a_sink_gets_one_line_without_its_end)
 {
     static char value[PIPE_BUF];

@@ -328,7 +328,7 @@ static const struct {
     {0, DO, false, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE},
 };
 
-/* Catches: an answer that counts as proof and is none, or the reverse. */
+/* Catches: an answer that counts as proof without being one, or the reverse. */
 START_TEST(a_status_counts_as_designed)
 {
     struct mg_service *s = parse("");

@@ -209,8 +209,8 @@ static void answer_exists_no_more(void)
     PQclear(none.result);
 }
 
-/* Catches: a submission that comes again in the moment in which its order leaves for the archive, and is set
- * aside as poisoned. */
+/* Catches: a submission that is redelivered in the moment in which its order leaves for the archive, and is
+ * set aside as poisoned. */
 START_TEST(a_row_that_is_gone_when_it_is_asked_about_is_written_again)
 {
     answer_exists_no_more();

@@ -267,7 +267,7 @@ static void queues_are(const char *service, int64_t consumers, int64_t consumers
     view.queue_count = 4;
 }
 
-/* Catches: a screen that shows "well" while an order stands still. */
+/* Catches: a screen that shows "well" while an order stalls. */
 START_TEST(each_trouble_is_named)
 {
     assert_reason("");

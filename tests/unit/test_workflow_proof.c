@@ -1,4 +1,4 @@
-/* Further checks of a definition, for its author: references into the payload, and texts that are none. */
+/* Further checks of a definition, for its author: references into the payload, and texts that are not. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>

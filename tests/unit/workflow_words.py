@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """workflow_words.py MAKEGOOD SOURCE: `makegood workflow describe` and `makegood workflow diff` on files.
 
-A description names every call, its undo and the output, in the order of the steps. A difference is one of meaning: what is written
-otherwise is none, and each member that matters is found. No server is needed, and none is reached.
+A description names every call, its undo and the output, in the order of the steps. A difference is one of meaning: another
+spelling is no difference, and each member that matters is found. No server is needed, and none is reached.
 """
 import json
 import os

@@ -5,7 +5,7 @@
  * held; otherwise a crash would lose work in hand. Each ack is an entry in its queue's log, so one `multiple`
  * ack is by far the cheapest. An ack above a delivery still held therefore waits a little for that delivery.
  * It goes out alone after ACK_WAIT_MS, or when its consumer begins to run out of prefetch. A late ack has one
- * cost: after a crash, the deliveries without an ack come again.
+ * cost: after a crash, the deliveries without an ack are redelivered.
  *
  * Tags belong to one connection. A delivery of an earlier connection is only freed: the broker has already
  * redelivered it.

@@ -107,7 +107,7 @@ bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t si
 /* True if a publish leaves at once, whatever the state of the consumers. */
 bool mg_broker_can_publish(const struct mg_broker *broker);
 /* True if the broker takes no publish although it is there: it blocks publishers, or an exchange is missing
- * or forbidden. A lost connection is none of that. mg_broker_is_up has the reason. */
+ * or forbidden. A lost connection does not end it. mg_broker_is_up has the reason. */
 bool mg_broker_is_barred(const struct mg_broker *broker);
 /* True under a memory or disk alarm. RabbitMQ reports it only to a connection that has published. */
 bool mg_broker_is_blocked(const struct mg_broker *broker);

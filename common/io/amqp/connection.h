@@ -32,7 +32,7 @@
     1 /* one channel a connection: the library drops frames of others while it waits for one */
 #define MG_AMQP_FRAME_MAX                                                                                    \
     131072 /* of a frame that we send: RabbitMQ's default; 4.1 and later refuse less than 8192 */
-/* Of a received frame: the broker's own additions make a header frame that was full larger. These are a
+/* For received frames: the broker's own additions make a header frame that was full larger. These are a
  * count, the records of deaths, and in these a copy of CC. */
 #define MG_AMQP_FRAME_TAKEN_MAX (3 * MG_AMQP_FRAME_MAX)
 /* RabbitMQ drops a silent peer after two to three heartbeats, that is within 21 s. Within 4 s more its

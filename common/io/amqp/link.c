@@ -97,7 +97,7 @@ void mg_link_start(struct mg_link *link)
 
 /* Reads until the broker ends the connection, which it does when it has taken everything before the close. A
  * socket that is closed with unread data resets the connection, and the broker then drops what it has not
- * read: acks, whose messages would come again. After its answer to the close the broker waits for the
+ * read: acks, whose messages would be redelivered. After its answer to the close the broker waits for the
  * client's end of the connection: without that, the wait would last for all of its time. */
 static void link_await_end(int fd)
 {

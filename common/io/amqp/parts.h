@@ -225,7 +225,7 @@ void mg_publish_append(struct mg_publisher *publisher, struct mg_outgoing *messa
 void mg_publish_settle(struct mg_publisher *publisher, struct mg_outgoing *message,
                        enum mg_publish_outcome outcome);
 /* A publisher's timer, which runs while it has messages: ends those whose time is over, and gives up a
- * channel that stands still. */
+ * channel that stalls. */
 void mg_publish_on_expiry(void *arg);
 
 enum mg_class mg_watches_init(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;

@@ -241,7 +241,7 @@ static bool publish_send_head(struct mg_publisher *publisher, struct mg_outgoing
         .correlation_id = mg_amqp_bytes(message->correlation_id),
         .reply_to = mg_amqp_bytes(message->reply_to),
         .app_id = mg_amqp_bytes(message->app_id),
-        /* Of a refusal: when it was made, for people who look for it. */
+        /* the moment of a refusal, for people who look for it */
         .timestamp = message->reason.data != NULL ? (uint64_t)(mg_clock_wall_ms() / 1000) : 0,
     };
     amqp_basic_publish_t method = {.exchange = mg_amqp_bytes(message->exchange),

@@ -1,8 +1,8 @@
 /*
- * Channels that stand still, and messages whose time is over.
+ * Channels that stall, and messages whose time is over.
  *
- * A quorum queue that has lost its majority confirms nothing, and the channel that gives it a message stands
- * still for all queues. While messages to several queues are out, the stuck queue cannot be identified. So
+ * A quorum queue that has lost its majority confirms nothing, and the channel that gives it a message stalls
+ * for all queues. While messages to several queues are out, the stuck queue cannot be identified. So
  * all messages that are out end as unknown with their connection. Their queues then use a second connection,
  * one queue at a time, until they answer. If a message ends as unknown there, or by its time-out, its queue
  * takes nothing. A message that was never sent ends as unsent, which proves nothing about its queue.

@@ -108,7 +108,7 @@ bool mg_topology_is_direct_reply(struct mg_slice queue);
 /* Whose queue it is, by its name: agent.<service>.requests[.high], client.<client>.statuses, …webhook. */
 enum mg_queue_kind { MG_QUEUE_OF_OTHERS, MG_QUEUE_OF_SERVICE, MG_QUEUE_OF_CLIENT, MG_QUEUE_OF_WEBHOOK };
 enum mg_queue_kind mg_topology_kind(struct mg_slice queue);
-/* The delivery limit with which apply makes a queue; -1: it is none of Makegood's. */
+/* The delivery limit with which apply makes a queue; -1: Makegood does not own it. */
 int64_t mg_topology_delivery_limit(struct mg_slice queue);
 
 /* A binding of the topology. */

@@ -75,7 +75,7 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
         class = walk_fetch(&walk, &letter, &is_empty, err);
         if (class == MG_OK && !is_empty) {
             /* The walk ends with the messages that were there at its start: a requeued one may die again at
-             * once, and would come again and again. */
+             * once, and would be redelivered again and again. */
             if (*ret_count == 0 && letter.behind < (uint32_t)max) {
                 max = (int)letter.behind + 1;
             }

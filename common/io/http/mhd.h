@@ -97,7 +97,7 @@ bool mg_http_is_address_cut(struct MHD_Connection *connection); /* by mg_http_ad
  * unless the client closes it. */
 enum MHD_Result mg_http_answer_queue(struct MHD_Connection *connection, unsigned int status,
                                      struct MHD_Response *response, bool is_whole);
-/* The library closes a connection in use that stands still for so long, and an idle one later than the
+/* The library closes a connection in use that stalls for so long, and an idle one later than the
  * server's look does. */
 #define MG_HTTP_STILL_MAX_S 10u
 unsigned int mg_http_library_timeout_s(const struct mg_http_server *server);
@@ -133,7 +133,7 @@ struct MHD_Response *mg_http_response_copy(struct mg_slice body); /* NULL: no me
 /* The bytes of a head, of which an address may be the most, and the parameters of an address. */
 #define MG_HTTP_HEAD_MAX       (16u * 1024)
 #define MG_HTTP_PARAMETERS_MAX 64
-/* Of the library, for a connection: a head, its records of the fields, the head of the answer. */
+/* The library's memory for a connection: a head, its records of the fields, the head of the answer. */
 #define MG_HTTP_MEMORY_MAX (2 * MG_HTTP_HEAD_MAX)
 /* Before the library has parsed the address: takes the query from one that is too long, or of too many
  * parameters, and returns true. The request is then refused with its whole head. */

@@ -26,8 +26,8 @@ struct mg_http_exchange;
 
 struct mg_http_server_options {
     const char *address; /* "127.0.0.1:9100", "[::1]:0"; port 0 takes a free one */
-    /* PEM; both or none, NULL and "" are none. An expired certificate is served: a probe that does not verify
-     * still works. A warning in the log names the file to renew. */
+    /* PEM; both or none, NULL and "" count as none. An expired certificate is served: a probe that does not
+     * verify still works. A warning in the log names the file to renew. */
     const char *cert_file, *key_file;
     bool is_plaintext_allowed;        /* on addresses that are not loopback; for private networks */
     const struct mg_metrics *metrics; /* borrowed for the server's life */

@@ -22,7 +22,7 @@ struct mg_pg_once {
     bool is_blocked;
 };
 
-/* Of the notices in answer to statements none matters: "already exists, skipping" and the like. */
+/* No notice in answer to a statement matters: "already exists, skipping" and the like. */
 static void ignore_notice(void *arg, const PGresult *result)
 {
     (void)arg;

@@ -28,7 +28,7 @@ struct mg_migrator {
     int64_t lock_wait_ms;        /* of one file, all its tries and pauses */
     void (*report)(void *arg, const char *line); /* may be NULL */
     void *arg;
-    /* Of the present try: */
+    /* the present try */
     char holder[256];  /* the sessions that it waits for; "": none was seen */
     bool is_long_wait; /* it holds up no program: one wait as long as may be */
     int64_t waited_ms; /* of this file */

@@ -21,7 +21,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* Of one search, in halves of halves: a few orders among a thousand. The next failure finds further ones. */
+/* The tries of one search, in halves of halves: a few orders among a thousand. The next failure finds further
+ * ones. */
 #define TRIALS_MAX 128
 /* So many orders refused, and none let through between: the cause is not theirs. */
 #define REFUSED_IN_ROW_MAX 8

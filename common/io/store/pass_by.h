@@ -1,7 +1,7 @@
 /*
  * A statement over many rows does not fail for all of them because of one. After a failure the store finds
  * the rows that the statement is refused for, by halves, and sends it again without them. They are passed by
- * for a while: each is tried alone, and more seldom the longer it is refused. Until one is refused, the
+ * for a while: each is tried alone, at intervals that grow while it is refused. Until one is refused, the
  * statement costs no more than alone.
  *
  * Most statements find their rows themselves, and a row is named by its order. Others are given their rows;

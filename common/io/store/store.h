@@ -148,7 +148,7 @@ struct mg_order_record {
     int64_t created_at_ms;
     bool is_high, wants_step_status;
     uint64_t stored_steps; /* bits: steps with a row, as of the load or the caller's writes */
-    /* Of a new order: written with it, and never read back. */
+    /* The labels of a new order are written with it, and never read back. */
     const struct mg_label *labels;
     int label_count;
     struct mg_order order;

@@ -99,7 +99,7 @@ MG_API void mg_client_close(struct mg_client *client);
 struct mg_client_order {
     const char *workflow;
     const char *payload;         /* the text of a JSON object, kept byte for byte; NULL: {} */
-    const char *order_id;        /* NULL: a new one; "" is refused, as every id that is none */
+    const char *order_id;        /* NULL: a new one; "" is refused, as every invalid id */
     const char *priority;        /* "normal", "high" */
     const char *complete_within; /* "15m"; NULL: the workflow's */
     const char *notify;          /* "steps": a status for each step that is completed */

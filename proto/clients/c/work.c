@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "handling.h"
 
-/* Of the texts of a work: the message, its body, and the values that a handler looks up in it. */
+/* The texts of a work: the message, its body, and the values that a handler looks up in it. */
 #define WORK_MAX_BYTES (8 * MG_REQUEST_LIMITS.max_bytes)
 /* The place of the body in a request. */
 #define BODY_POINTER "/request/body"
@@ -171,7 +171,7 @@ void mg_work_absent(struct mg_work *work)
     answer(work_of(work), MG_OUTCOME_ABSENT, MG_EXECUTED_NO, MG_CALL_HEALTHY, "", NULL);
 }
 
-/* A word that is none of ours proves nothing. */
+/* An unknown word proves nothing. */
 static enum mg_executed executed_of(const char *text, enum mg_executed absent)
 {
     if (text == NULL) {

@@ -15,7 +15,7 @@ const REPORT_S = 5;              // a report holds for 15 s
 const DOWN_VALID_S = 20;
 const FORMER_LEADER_S = 5;       // a lower epoch counts again after so long without the higher one
 const ROOM_S = 1;                // after so long with room a delivery has not waited in its queue
-const STANDSTILL_S = 1.5;        // a process without a turn for longer stood still
+const STANDSTILL_S = 1.5;        // a process without a turn for longer stalled
 const BURST_S = 0.1;             // of a rate; smooths the grain of timers
 const HIGH_RUN_MAX = 4;          // requests of high priority in a row while others wait
 const SIGNALS = ["SIGTERM", "SIGINT"];
@@ -158,7 +158,7 @@ export class Agent {
     else this.#admit(job);
   }
 
-  /** The request came again while it is in work here: the work goes on for the newer delivery. */
+  /** The request was redelivered while it is in work here: the work goes on for the newer delivery. */
   #join(twin, giveBack) {
     twin.giveBack?.("ack");
     twin.giveBack = giveBack;

@@ -25,8 +25,8 @@ struct mg_frame {
     size_t payload_len;
 };
 
-/* The frame at the beginning of `bytes`: its whole size; 0: it is not complete; -1: the bytes are none, or it
- * is above MG_FRAME_MAX_BYTES. */
+/* The frame at the beginning of `bytes`: its whole size; 0: it is not complete; -1: the bytes are no frame,
+ * or it is above MG_FRAME_MAX_BYTES. */
 int64_t mg_frame_next(uint8_t *bytes, size_t len, struct mg_frame *ret_frame);
 
 /* A post, as its frames show it. */

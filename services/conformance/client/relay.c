@@ -146,7 +146,7 @@ static void broker_frame(struct connection *connection, const struct mg_frame *f
     }
 }
 
-/* Reads the frames that are whole. False: they are none. */
+/* Reads the frames that are whole. False: they are no frames. */
 static bool frames_pass(struct connection *connection, int side)
 {
     struct flow *flow = &connection->from[side];

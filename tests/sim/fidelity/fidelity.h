@@ -25,7 +25,7 @@ struct fidelity_peer *fidelity_peer(int index);
 void fidelity_wait(struct fidelity_peer *peer); /* until its call is answered */
 void fidelity_wake(struct fidelity_peer *peer); /* its call is answered */
 void fidelity_lose(struct fidelity_peer *peer); /* its session is killed; returns once it has another */
-void fidelity_set_clock(int64_t now_ms);        /* the database's clock; it stands still */
+void fidelity_set_clock(int64_t now_ms);        /* the database's clock; it is stopped */
 
 void fidelity_play(uint64_t seed, FILE *out);
 /* A report without parameters, with a line for each of its rows (fidelity_report.c). */

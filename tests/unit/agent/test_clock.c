@@ -131,7 +131,7 @@ START_TEST(a_clock_that_is_known_to_be_wrong_makes_no_agent_unready)
 }
 END_TEST
 
-/* Catches: messages that lay in the queue while the process stood still, taken for a clock that went back. */
+/* Catches: messages that lay in the queue while the process stalled, taken for a clock that went back. */
 START_TEST(control_messages_that_waited_for_a_stopped_agent_prove_nothing_of_the_clock)
 {
     tell_time_often(0);

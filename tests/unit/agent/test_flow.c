@@ -347,7 +347,7 @@ START_TEST(a_request_that_may_have_waited_behind_unsent_acks_proves_nothing_of_t
 }
 END_TEST
 
-/* Catches: an agent that stood still for a while, finds old requests that look new, and takes its clock for
+/* Catches: an agent that stalled for a while, finds old requests that look new, and takes its clock for
  * one that is ahead. It would call long after complete-by. */
 START_TEST(messages_of_a_standstill_prove_nothing_about_the_clock)
 {

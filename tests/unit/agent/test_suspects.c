@@ -101,7 +101,7 @@ START_TEST(a_request_redelivered_often_is_called_last_and_alone)
 }
 END_TEST
 
-/* Would catch: a service that stands still for minutes because of one slow call, beside an isolated request
+/* Would catch: a service that stalls for minutes because of one slow call, beside an isolated request
  * or its own. */
 START_TEST(neither_waiting_nor_being_alone_lasts_long)
 {

@@ -1,5 +1,5 @@
 /*
- * The world around the console's actions: requests without a wire, a clock that stands still, a fake store
+ * The world around the console's actions: requests without a wire, a stopped clock, a fake store
  * and a fake broker. These record each question and answer when the test asks them to. Pages are not made;
  * only the address that was reached is recorded.
  */

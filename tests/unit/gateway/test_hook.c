@@ -298,8 +298,8 @@ static bool is_open(char order)
     return is_open;
 }
 
-/* The target answers a1 so again and again, while its delivery goes back to the broker and comes again. Each
- * half an hour it takes another status, or none. True: a1 was set aside. */
+/* The target answers a1 so again and again, while its delivery goes back to the broker and is redelivered.
+ * Each half an hour it takes another status, or none. True: a1 was set aside. */
 static bool is_set_aside(int half_hours, int http_status, int64_t retry_after_ms, bool takes_others)
 {
     for (int i = 0; i < half_hours; i++) {

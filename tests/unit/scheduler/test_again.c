@@ -94,7 +94,7 @@ START_TEST(effects_of_a_refused_request_are_made_again_with_their_cause)
 }
 END_TEST
 
-/* Would catch: requests that come again with a message that did not cause them. */
+/* Would catch: requests that are made again with a message that did not cause them. */
 START_TEST(effects_of_a_refused_request_are_made_again_with_no_other_cause)
 {
     refusal_sends_b();

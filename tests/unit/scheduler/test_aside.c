@@ -25,7 +25,7 @@ static int aside_count(void)
     return stage_scheduler->aside.order_count;
 }
 
-/* Would catch: a scheduler that stands still with its whole prefetch because of one locked row. */
+/* Would catch: a scheduler that stalls with its whole prefetch because of one locked row. */
 START_TEST(a_locked_order_waits_alone_and_ends_after_its_lock)
 {
     two_orders_run();
@@ -400,7 +400,7 @@ START_TEST(later_causes_join_the_waiting_order)
     }
     stage_submit("o1", false);
     stage_settle();
-    ck_assert_int_eq(fake_broker.acked, acked + 3); /* the commands come again anyway */
+    ck_assert_int_eq(fake_broker.acked, acked + 3); /* the commands are redelivered anyway */
     ck_assert_int_eq(stage_scheduler->aside.work_count, 2);
     stage_command("c-1", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", "amq.gen-tool");
     stage_settle();

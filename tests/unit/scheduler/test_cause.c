@@ -190,7 +190,7 @@ START_TEST(a_client_gets_the_cause_in_the_services_words)
     ck_assert(mg_slice_is(fake_store_record("o1")->steps[1].error_body, "{\"code\":7}"));
     step_reply("reserve", 2, "undo", "permanent");
     expect_status("error", "{\"step\":\"reserve\",\"code\":\"http_503\",\"status\":503}");
-    stage_pass(15000); /* the refused request does not come again */
+    stage_pass(15000); /* the refused request is not made again */
     command("resume");
     expect_status("compensating", DECLINED);
     step_reply("reserve", 3, "undo", "done");

@@ -1,5 +1,5 @@
 /*
- * The scheduler's laws, between fakes: the moment of each ack, the effects of a cause that comes again, a
+ * The scheduler's laws, between fakes: the moment of each ack, the effects of a cause that is redelivered, a
  * lost race, an unknown commit. Each test names the failure that it would catch.
  */
 #include <check.h>
@@ -202,7 +202,7 @@ START_TEST(a_cause_stays_while_it_cannot_be_written_that_its_request_is_nowhere)
 END_TEST
 
 /* Would catch: a client without the final status, because the scheduler died between the commit of a refused
- * request and the status that follows. The messages before it come again; it does not. */
+ * request and the status that follows. The messages before it are redelivered; it does not. */
 START_TEST(a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_on)
 {
     fake_broker.is_held = true;
@@ -219,7 +219,7 @@ START_TEST(a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_
     int last = fake_store_event_count("o1") - 1;
     ck_assert_ptr_nonnull(strstr(fake_store_event("o1", last)->statuses.data, "cancelled"));
     ck_assert(fake_store_event("o1", last)->is_owed);
-    ck_assert(!fake_store_event("o1", 0)->is_owed); /* its cause comes again until it is acked */
+    ck_assert(!fake_store_event("o1", 0)->is_owed); /* its cause is redelivered until it is acked */
 }
 END_TEST
 

@@ -30,8 +30,8 @@ static void report_deliver(int process, int sequence)
         &(struct fake_delivery){.consumer = MG_LANE_REPLIES, .type = "service_report", .body = body});
 }
 
-/* Would catch: a report that comes again because a scheduler died with it in hand, and replaces a newer one
- * that waits; a new process's first report, dropped in favour of an old process's. */
+/* Would catch: a report that is redelivered because a scheduler died with it in hand, and replaces a newer
+ * one that waits; a new process's first report, dropped in favour of an old process's. */
 START_TEST(an_overtaken_report_takes_no_newer_ones_place)
 {
     report_deliver(1, 5); /* in hand */

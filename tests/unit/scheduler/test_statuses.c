@@ -126,7 +126,7 @@ static void go_compensating_and_complete_a_step(void)
 static void go_compensating_once_more(void)
 {
     go_error();
-    stage_pass(15000); /* the refused request does not come again */
+    stage_pass(15000); /* the refused request is not made again */
     command("resume");
 }
 
@@ -285,7 +285,7 @@ START_TEST(a_repetition_in_one_batch_gets_that_batchs_status)
 END_TEST
 
 /* Would catch: a read of the owed statuses for each of many repetitions. Each repetition keeps its event, so
- * that its cause is known when it comes again (law 3, re-creation). */
+ * that its cause is known when it is redelivered (law 3, re-creation). */
 START_TEST(owed_statuses_are_read_once_for_all_repetitions_of_a_batch)
 {
     enum { REPETITIONS = 16 };

@@ -32,7 +32,7 @@ REPORT_S = 5.0             # a report holds for 15 s
 DOWN_VALID_S = 20.0
 FORMER_LEADER_S = 5.0      # a lower epoch counts again after so long without the higher one
 ROOM_S = 1.0               # after so long with room a delivery has not waited in its queue
-STANDSTILL_S = 1.5         # a process without a turn for longer stood still
+STANDSTILL_S = 1.5         # a process without a turn for longer stalled
 BURST_S = 0.1              # of a rate; smooths the grain of timers
 HIGH_RUN_MAX = 4           # requests of high priority in a row while others wait
 
@@ -168,7 +168,7 @@ class Agent:
 
     @staticmethod
     def _join(twin: Job, delivery: Delivery) -> None:
-        """The request came again while it is in work here: the work goes on for the newer delivery."""
+        """The request was redelivered while it is in work here: the work goes on for the newer delivery."""
         if twin.delivery is not None:
             twin.delivery.give_back("basic_ack")
         twin.delivery, twin.may_still_act, twin.request.is_redelivered = delivery, True, True

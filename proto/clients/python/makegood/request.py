@@ -31,8 +31,8 @@ def _clean(text: Any, most: int) -> str:
 
 @dataclasses.dataclass
 class Outcome:
-    """`executed` is the important member: "no" only if it is certain that nothing happened. Raises ValueError or TypeError for a word
-    that is none, and for a time that is none."""
+    """`executed` is the important member: "no" only if it is certain that nothing happened. Raises ValueError or TypeError for an
+    unknown word and for an invalid time."""
 
     outcome: str
     executed: str
