@@ -61,7 +61,7 @@ void mg_buf_clear(struct mg_buf *buf)
     }
 }
 
-/* Reserves room for `more` bytes and the NUL behind them. False, with `failed` set: above `max`, or out of
+/* Reserves room for `more` bytes and the NUL after them. False, with `failed` set: above `max`, or out of
  * memory. */
 static bool reserve(struct mg_buf *buf, size_t more)
 {

@@ -14,7 +14,7 @@ int64_t mg_clock_boot_ms(void); /* CLOCK_BOOTTIME: counts suspend time, too; for
 int64_t mg_clock_boot_us(void);
 int64_t mg_clock_wall_ms(void); /* milliseconds since 1970, UTC */
 
-/* The rest behind a piece of work, after which it may be repeated: `factor` times its duration, so that it
+/* The rest after a piece of work, after which it may be repeated: `factor` times its duration, so that it
  * takes a fixed share of the time, but at most `max_ms`. */
 static inline int64_t mg_clock_rest_ms(int64_t took_ms, int64_t factor, int64_t max_ms)
 {

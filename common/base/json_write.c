@@ -1,6 +1,6 @@
 /*
- * See json_write.h. A comma belongs to the name or element behind it, and whether one is due needs no stack:
- * none behind an opening bracket, one behind a closing bracket. A name is put together on the stack and
+ * See json_write.h. A comma belongs to the name or element after it, and whether one is due needs no stack:
+ * none after an opening bracket, one after a closing bracket. A name is put together on the stack and
  * appended at once, because messages have many short ones.
  */
 #include "base/json_write.h"
@@ -46,7 +46,7 @@ void mg_json_array_end(struct mg_json_writer *json)
     level_end(json, true);
 }
 
-/* Writes comma, name and colon at `at`, and returns the place behind them. */
+/* Writes comma, name and colon at `at`, and returns the place after them. */
 static char *name_put(struct mg_json_writer *json, char *at, const char *name, size_t len)
 {
     assert(json->open > 1 && (json->open & 1) == 0 && len <= MG_JSON_NAME_MAX); /* within an object */

@@ -28,8 +28,8 @@
 /* A value: a copy writes on from the same place. */
 struct mg_json_writer {
     struct mg_buf *buf;
-    uint32_t open;     /* one bit for each open level behind a leading 1; 1: an array, 0: an object */
-    bool is_spaced;    /* a blank behind commas and colons */
+    uint32_t open;     /* one bit for each open level after a leading 1; 1: an array, 0: an object */
+    bool is_spaced;    /* a blank after commas and colons */
     bool is_comma_due; /* before the next name or element */
 };
 
@@ -54,7 +54,7 @@ void mg_json_array_end(struct mg_json_writer *json);
  * identities and times of a checked form: no character of them has an escape. */
 void mg_json_name_of(struct mg_json_writer *json, const char *name, size_t len);
 void mg_json_element(struct mg_json_writer *json);
-/* The next name or element begins on another line: `blanks` replaces the blank behind its comma. Nothing is
+/* The next name or element begins on another line: `blanks` replaces the blank after its comma. Nothing is
  * written before the first one. */
 void mg_json_wrap(struct mg_json_writer *json, const char *blanks);
 

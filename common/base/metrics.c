@@ -84,7 +84,7 @@ void mg_metrics_destroy(struct mg_metrics *metrics)
     free(metrics);
 }
 
-/* Adds a series behind the last one of its name; returns the overflow series if there is no room. */
+/* Adds a series after the last one of its name; returns the overflow series if there is no room. */
 static struct mg_metric *add_series(struct mg_metrics *metrics, enum mg_metric_type type, const char *name,
                                     const char *labels, const char *help, struct mg_metric *last_of_name)
 {

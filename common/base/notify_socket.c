@@ -124,7 +124,7 @@ static bool socket_open(struct mg_notify_socket *notify)
     if (!is_open || getsockname(notify->fd, (struct sockaddr *)&address, &len) != 0) {
         return false;
     }
-    int name_len = (int)(len - offsetof(struct sockaddr_un, sun_path)) - 1; /* behind the NUL */
+    int name_len = (int)(len - offsetof(struct sockaddr_un, sun_path)) - 1; /* after the NUL */
     (void)snprintf(notify->address, sizeof(notify->address), "@%.*s", name_len, address.sun_path + 1);
     return true;
 }

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 
-#define NUMBER_SIZE 352 /* the longest of doubles, with six digits behind the point */
+#define NUMBER_SIZE 352 /* the longest of doubles, with six digits after the point */
 
 struct directive {
     bool is_left, is_zero;

@@ -21,7 +21,7 @@
 void mg_print(FILE *out, const char *format, ...) MG_PRINTF(2, 3);
 void mg_print_args(FILE *out, const char *format, va_list args) MG_PRINTF(2, 0);
 
-/* The same, with at most so many bytes of each text, and "…" behind a longer one. */
+/* The same, with at most so many bytes of each text, and "…" after a longer one. */
 void mg_print_brief(FILE *out, size_t text_max, const char *format, va_list args) MG_PRINTF(3, 0);
 
 /* A foreign text that has lines of its own: only its line ends stay. */

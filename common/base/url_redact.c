@@ -66,7 +66,7 @@ static bool holds_secret_key(const char *value, size_t len)
     return memchr(value, '=', len) != NULL && is_secret_key(value, len);
 }
 
-/* name=value pairs behind "?" separated by "&". */
+/* name=value pairs after "?" separated by "&". */
 static void put_query(struct text_out *out, const char *at)
 {
     while (*at && !strchr(BLANKS, *at)) {
@@ -87,7 +87,7 @@ static void put_query(struct text_out *out, const char *at)
 }
 
 /* scheme://user:password@host/…?name=value: the password ends at the last "@". A URL has no blank; text
- * behind one may be a misplaced DSN. */
+ * after one may be a misplaced DSN. */
 static void put_url(struct text_out *out, const char *url, const char *authority)
 {
     const char *rest = authority;

@@ -1,6 +1,6 @@
 /*
  * The statuses of one order as a client reads them: by rising `seq`, each once. The engine may repeat them
- * and send them in disorder. A status that went to a lost queue leaves a gap. The one behind it is held for a
+ * and send them in disorder. A status that went to a lost queue leaves a gap. The one after it is held for a
  * while, because the missing one may still come.
  *
  * No I/O, no clock. The owner serialises the calls.
@@ -41,12 +41,12 @@ struct mg_statuses {
 void mg_statuses_init(struct mg_statuses *statuses);
 void mg_statuses_finish(struct mg_statuses *statuses);
 
-/* Keeps a copy. A repeated status, and one behind which a later one was read, changes nothing. Above a bound
+/* Keeps a copy. A repeated status, and one after which a later one was read, changes nothing. Above a bound
  * the oldest are dropped, and leave a gap. MG_TRANSIENT: out of memory. */
 enum mg_class mg_statuses_put(struct mg_statuses *statuses, uint64_t seq, bool is_end, struct mg_slice body,
                               int64_t now_ms, struct mg_err *err) MG_MUSTCHECK;
 
-/* The next status to read, or NULL. One behind a gap is next when `gap_ms` have passed since it came; if that
+/* The next status to read, or NULL. One after a gap is next when `gap_ms` have passed since it came; if that
  * is the reason for NULL, `ret_due_ms` is that moment, else INT64_MAX. The first status is number 1; a
  * rejection is 0. */
 const struct mg_kept_status *mg_statuses_next(const struct mg_statuses *statuses, int64_t gap_ms,

@@ -43,7 +43,7 @@ struct mg_bulk_plan {
     enum mg_bulk_state state;
     bool is_tried;
     int64_t ask;     /* the number of orders to request next, in list order */
-    int64_t next_us; /* the earliest moment for the order behind them */
+    int64_t next_us; /* the earliest moment for the order after them */
     enum mg_bulk_why why;
 };
 

@@ -28,7 +28,7 @@
 /* The smallest step forward that counts. No deadline misses less: quiescing alone allows for more. */
 #define MG_FAR_CLOCK_STEP_MS 1000
 /* Schedulers may use the old clock for this long after a step, because they read it at this interval. A
- * passed deadline that they set meanwhile lies at most this far behind the end of the step. A deadline of the
+ * passed deadline that they set meanwhile lies at most this far after the end of the step. A deadline of the
  * new clock lies that near only if it leaves no time for a call. */
 #define MG_FAR_CLOCK_STALE_MS 250
 /* Between two answers further apart than this the clock may have been set back and forward, unseen. It is

@@ -84,7 +84,7 @@ struct mg_step {
     bool is_undo_dispatched; /* since the last rise of the generation */
     bool is_refused;         /* the last do provably did not execute: a resume may use a new key */
     /* The service works on it (202), until finish_by_ms. On the way back, without finish_by_ms: the service
-     * has answered it as done; see mg_step_was_answered. Behind a dispatched undo: it works on the undo, or,
+     * has answered it as done; see mg_step_was_answered. After a dispatched undo: it works on the undo, or,
      * without finish_by_ms, may have done it; see mg_step_asks_undone. */
     bool is_accepted;
     uint32_t attempt;            /* law 5, attempt fence: the fencing token; never reset */

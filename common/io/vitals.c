@@ -93,7 +93,7 @@ void mg_vitals_end(struct mg_vitals *vitals)
 {
     if (vitals != NULL && vitals->of.kind != NULL && !vitals->is_ending) {
         vitals->is_ending = true;
-        vitals->is_beating = false; /* the end goes out behind an open heartbeat */
+        vitals->is_beating = false; /* the end goes out after an open heartbeat */
         beat(vitals);
     }
 }

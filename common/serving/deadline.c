@@ -217,7 +217,7 @@ static bool is_step_possible(const struct mg_deadline *deadline, const struct mg
            skew->usual_boot_ms < deadline->received_boot_ms + MG_SKEW_SETTLE_MS;
 }
 
-/* For a request that waited in its queue: it is behind a finished doubt, and nothing since shows a step. */
+/* For a request that waited in its queue: it is after a finished doubt, and nothing since shows a step. */
 static bool is_doubt_spent(const struct mg_deadline *deadline, const struct mg_skew *skew, int64_t boot_ms)
 {
     int64_t over_boot_ms = skew->last_doubt.over_boot_ms;

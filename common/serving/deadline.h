@@ -57,7 +57,7 @@
  * the supervisor prove a step. Each comes up to 1,250 ms after the one before: a period of a second, and a
  * supervisor's look. */
 #define MG_SKEW_DOUBT_MS 4500
-/* For this long a finished doubt is evidence against a step back, for the requests behind it in its queue.
+/* For this long a finished doubt is evidence against a step back, for the requests after it in its queue.
  * By then two messages of the supervisor have come, and the second of them ends the backlog's next doubt. */
 #define MG_SKEW_RECENT_MS 3000
 
@@ -160,7 +160,7 @@ enum mg_deadline_verdict {
  * proves nothing. The clock may have gone back since, and the first message that shows it is up to 1,250 ms
  * away.
  *
- * A queued request behind a finished doubt is late at once. Held one after the other, the requests of a
+ * A queued request after a finished doubt is late at once. Held one after the other, the requests of a
  * backlog would make each other late for ever. One that was sent before the request that began that doubt is
  * not late at once, since a clock that went back looks so.
  *

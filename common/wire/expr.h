@@ -10,7 +10,7 @@
  * | form                                | meaning                                                          |
  * |-------------------------------------|------------------------------------------------------------------|
  * | 1  -2.50  1e3  "a"  'a'  true  null | literals; a text has CEL's escapes, r"…" has none                |
- * | ["CH", "LI"]                        | a list, behind `in`, under a macro, in a comparison              |
+ * | ["CH", "LI"]                        | a list, after `in`, under a macro, in a comparison              |
  * | a.b  a["b"]  a[0]                   | a member, an element                                             |
  * | ! - + * == != < <= > >= in          | + joins texts; < compares numbers, texts by code point, times    |
  * | && || ?:                            | an error on one side counts only if the other does not decide    |
@@ -136,14 +136,14 @@ struct mg_expr_fact {
     bool is_has;          /* else an equality with `text` */
     bool is_negated;      /* of an equality */
     int root, member;     /* -1: a root without members */
-    struct mg_slice path; /* behind root and member, as written: "" or ".risk" */
+    struct mg_slice path; /* after root and member, as written: "" or ".risk" */
     struct mg_slice text; /* of the literal, without quotes */
 };
 
 struct mg_expr_reference {
     int root, member; /* -1: a root without members */
     int column;
-    struct mg_slice path; /* behind root and member, as written: ".items[0].qty"; up to a computed index */
+    struct mg_slice path; /* after root and member, as written: ".items[0].qty"; up to a computed index */
     bool is_asked;        /* it is only asked for by has() or in */
     bool is_certain;      /* its value is needed whatever the others are: without it there is no result */
     const struct mg_expr_fact *facts; /* these hold whenever its value is needed */

@@ -70,7 +70,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Behind the "e": the exponent, cut at a bound that no digits can balance. */
+/* After the "e": the exponent, cut at a bound that no digits can balance. */
 static bool read_exponent(const char *at, const char *end, int *ret_exponent)
 {
     bool is_negative = false;

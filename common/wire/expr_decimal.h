@@ -1,5 +1,5 @@
 /*
- * Exact decimal numbers: a whole coefficient of at most 38 digits and the count of its digits behind the
+ * Exact decimal numbers: a whole coefficient of at most 38 digits and the count of its digits after the
  * point. 14.00 is 1400 and 2, so its places stay. Nothing is rounded but by mg_decimal_round and
  * mg_decimal_divide; a result that does not fit is refused. Sums have the larger count of places, products
  * the sum of both, as in Python's `decimal`. Zero has no sign.

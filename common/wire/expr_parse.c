@@ -211,7 +211,7 @@ static int unknown_listed(struct mg_expr_compile *compile, const struct mg_expr_
                         root->name, shown, name.data, list);
 }
 
-/* The member behind a root that has a list of them. */
+/* The member after a root that has a list of them. */
 static int take_listed(struct mg_expr_compile *compile, int root, size_t begin)
 {
     const struct mg_expr_root *known = &compile->names->roots[root];

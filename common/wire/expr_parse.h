@@ -22,7 +22,7 @@ struct mg_expr_compile {
     struct mg_slice text;
     const struct mg_expr_names *names;
     struct mg_expr_token token; /* the next one */
-    size_t at;                  /* behind it */
+    size_t at;                  /* after it */
     size_t end;                 /* of the last one taken */
     int depth, height_of[MG_EXPR_NODES_MAX];
     struct mg_slice variables[MG_EXPR_LOOPS_MAX];
@@ -68,7 +68,7 @@ int mg_expr_node_add(struct mg_expr_compile *compile, struct mg_expr_node node, 
 
 /* After a function's name and "(": its arguments, its ")". */
 int mg_expr_call(struct mg_expr_compile *compile, struct mg_slice name, size_t begin);
-/* After ".name(" behind the value `target`. */
+/* After ".name(" after the value `target`. */
 int mg_expr_call_method(struct mg_expr_compile *compile, int target, struct mg_slice name, size_t at);
 
 /* ---- expr_type.c ---- */

@@ -57,7 +57,7 @@ static bool keep_text(struct mg_expr_run *run, int node, const struct mg_expr_va
     return true;
 }
 
-/* The left text is kept in the room, if it is not there already, and the right one behind it. */
+/* The left text is kept in the room, if it is not there already, and the right one after it. */
 static bool run_join(struct mg_expr_run *run, int node, const struct mg_expr_value *left,
                      struct mg_expr_value *ret)
 {
@@ -156,7 +156,7 @@ bool mg_expr_run_negate(struct mg_expr_run *run, int node, struct mg_expr_value 
     return give_number(run, node, ret, true, value.number);
 }
 
-/* The argument that counts digits behind the point. */
+/* The argument that counts digits after the point. */
 static bool run_places(struct mg_expr_run *run, int node, int argument, int *ret)
 {
     struct mg_expr_value value;

@@ -65,7 +65,7 @@ static void add_code(struct mg_expr_compile *compile, long code)
     }
 }
 
-/* `*at` is behind the backslash. */
+/* `*at` is after the backslash. */
 static void take_escape(struct mg_expr_compile *compile, size_t *at)
 {
     static const char PLAIN[] = "\\\\\"\"''``??a\ab\bf\fn\nr\rt\tv\v";

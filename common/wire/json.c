@@ -209,7 +209,7 @@ static enum mg_check_fault check_name(struct mg_check *check)
     return MG_FAULT_NONE;
 }
 
-/* Behind a member or an element. `ret_is_over`: at the closing bracket, or at a bracket that stands for it.
+/* After a member or an element. `ret_is_over`: at the closing bracket, or at a bracket that stands for it.
  */
 static enum mg_check_fault check_more(struct mg_check *check, char close, bool *ret_is_over)
 {

@@ -39,7 +39,7 @@ struct mg_check {
     size_t name_count, name_capacity;
 };
 
-/* ---- mending, json_mend.c: the check of a definition goes on behind a mistake ---- */
+/* ---- mending, json_mend.c: the check of a definition goes on after a mistake ---- */
 
 #define MG_MEND_DEPTH_MAX 64 /* deeper than the limit of any definition */
 
@@ -48,7 +48,7 @@ struct mg_mender {
     void (*report)(void *arg, const char *at, const char *text); /* a mistake, and its place */
     void *arg;
     int count;
-    const char *lost;                    /* behind an unclosed string: a comma may lie within it */
+    const char *lost;                    /* after an unclosed string: a comma may lie within it */
     const char *open[MG_MEND_DEPTH_MAX]; /* the brackets of the open containers */
 };
 
@@ -56,7 +56,7 @@ struct mg_mender {
 enum mg_want { MG_WANT_NAME, MG_WANT_COLON, MG_WANT_VALUE, MG_WANT_MORE };
 enum mg_mend {
     MG_MEND_NONE,   /* the fault stays, and ends the check */
-    MG_MEND_AGAIN,  /* the obstacle is passed; the same is needed behind it */
+    MG_MEND_AGAIN,  /* the obstacle is passed; the same is needed after it */
     MG_MEND_TAKEN,  /* as if the needed thing had been there */
     MG_MEND_CLOSED, /* as if the container's closing bracket were at `at` */
 };
@@ -65,7 +65,7 @@ enum mg_mend {
 enum mg_mend mg_check_mend(struct mg_check *check, enum mg_want want);
 /* True if the fault is a comma before the closing bracket, at `at`. */
 bool mg_check_mend_comma(struct mg_check *check, char close);
-/* The string or number from `begin` has this fault; `at` moves behind it. */
+/* The string or number from `begin` has this fault; `at` moves after it. */
 enum mg_check_fault mg_check_mend_scalar(struct mg_check *check, const char *begin,
                                          enum mg_check_fault fault);
 bool mg_check_mend_twice(struct mg_check *check, struct mg_slice first, struct mg_slice second);
@@ -76,9 +76,9 @@ void mg_check_mend_end(struct mg_check *check, enum mg_check_fault fault, const 
 void mg_json_check_all(struct mg_slice text, const struct mg_json_limits *limits,
                        void (*report)(void *arg, const char *at, const char *text), void *arg);
 
-/* Each begins at the value's first character. Without a fault, `at` is behind the value afterwards. */
+/* Each begins at the value's first character. Without a fault, `at` is after the value afterwards. */
 
-/* From the opening quote to behind the closing one. */
+/* From the opening quote to after the closing one. */
 enum mg_check_fault mg_check_string(struct mg_check *check, bool *ret_has_escapes);
 /* From a minus or a digit. */
 enum mg_check_fault mg_check_number(struct mg_check *check);

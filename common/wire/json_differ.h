@@ -12,7 +12,7 @@ enum mg_json_differ_how {
     MG_DIFFER_NAMED, /* of the outermost object only the members that `expected` names */
 };
 
-/* Calls `seen` for each difference, with the pointer of its place behind `pointer`. `expected` or `actual` is
+/* Calls `seen` for each difference, with the pointer of its place after `pointer`. `expected` or `actual` is
  * absent where one side has no such member or element. Returns the number of differences. Both texts have
  * passed mg_json_check; an absent `actual` differs from everything. */
 typedef void mg_json_difference_fn(void *arg, const char *pointer, struct mg_slice expected,

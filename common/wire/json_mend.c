@@ -202,7 +202,7 @@ static enum mg_mend mend_value(struct mg_check *check)
     return is_word(*check->at) ? mend_word(check, check->at) : pass_other_quotes(check);
 }
 
-/* Where the comma belongs: behind the value before. */
+/* Where the comma belongs: after the value before. */
 static const char *behind_value(const struct mg_check *check)
 {
     const char *at = check->at;
@@ -311,7 +311,7 @@ bool mg_check_mend_comma(struct mg_check *check, char close)
 
 /* ---- strings and numbers ---- */
 
-/* Behind the closing quote on the same line; the line's end if there is none. */
+/* After the closing quote on the same line; the line's end if there is none. */
 static const char *string_end(const struct mg_check *check, const char *at)
 {
     const char *stop = line_end(check, at);

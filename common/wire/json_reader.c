@@ -194,7 +194,7 @@ bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_fault
     assert(count <= MG_JSON_NAMES_MAX);
     mg_json_walk_begin(&walk, value);
     while (mg_json_walk_next(&walk, &name, &member)) {
-        int tried = 0; /* members mostly come in the order of names: it begins behind the last match */
+        int tried = 0; /* members mostly come in the order of names: it begins after the last match */
         while (tried < count && !mg_json_string_is(name, mg_slice_of(names[index]))) {
             index = (index + 1) % count;
             tried++;

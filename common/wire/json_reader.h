@@ -57,7 +57,7 @@ bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_fault
                          struct mg_slice value, const char *pointer, const char *const *names,
                          enum mg_json_unknown unknown);
 
-/* Puts "(and 3 more)" behind the first mistake, and returns the class. */
+/* Puts "(and 3 more)" after the first mistake, and returns the class. */
 enum mg_class mg_json_faults_end(struct mg_json_faults *faults);
 
 /* Checks a body and opens it as an object: the start of every message parser. */

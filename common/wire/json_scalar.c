@@ -35,7 +35,7 @@ static int check_hex4(struct mg_check *check)
     return value;
 }
 
-/* Behind "\u": one code point, or a pair of surrogates; a lone surrogate is a fault. */
+/* After "\u": one code point, or a pair of surrogates; a lone surrogate is a fault. */
 static enum mg_check_fault check_code(struct mg_check *check)
 {
     int code = check_hex4(check);
@@ -161,7 +161,7 @@ static bool is_above_double(const char *mantissa, const char *end, int64_t expon
     return isinf(strtod(digits, NULL));
 }
 
-/* Behind "e" or "E". The count stops far beyond any exponent that the digits of a text could balance. */
+/* After "e" or "E". The count stops far beyond any exponent that the digits of a text could balance. */
 static bool check_exponent(struct mg_check *check, int64_t *ret_exponent)
 {
     static const int64_t FAR = INT32_MAX;

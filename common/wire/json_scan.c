@@ -59,7 +59,7 @@ static const char *skip_blanks(const char *at, const char *end)
     return at;
 }
 
-/* `at` is on the opening quote; the result is behind the closing one. That is the first quote with an even
+/* `at` is on the opening quote; the result is after the closing one. That is the first quote with an even
  * number of backslashes before it. */
 static const char *skip_string(const char *at, const char *end)
 {

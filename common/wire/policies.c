@@ -49,7 +49,7 @@ struct match {
 static bool is_harmful(const struct rule *rule, struct mg_slice value, int64_t limit)
 {
     bool is_number = mg_json_type_of(value) == MG_JSON_NUMBER;
-    int64_t number = is_number ? strtoll(value.data, NULL, 10) : 0; /* a member's value has a '}' behind it */
+    int64_t number = is_number ? strtoll(value.data, NULL, 10) : 0; /* a member's value has a '}' after it */
     if (strcmp(rule->key, "overflow") == 0) {
         return !mg_json_string_is(value, mg_slice_of("reject-publish"));
     }

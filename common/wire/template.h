@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Returns the JSON text of the value at a pointer, or of the expression behind "="; absent: there is no
+/* Returns the JSON text of the value at a pointer, or of the expression after "="; absent: there is no
  * value. It is used before the next call. */
 typedef struct mg_slice mg_template_value_fn(void *arg, const char *pointer);
 

@@ -32,7 +32,7 @@ struct mg_conditions {
     const struct mg_expr *done_when, *refused_when;
 };
 
-/* Behind the calls of each kind: the query about the undo. It goes out as a verify. */
+/* After the calls of each kind: the query about the undo. It goes out as a verify. */
 enum { MG_CALL_UNDO_VERIFY = MG_KIND_COUNT, MG_CALL_COUNT };
 const char *mg_call_name(int call); /* its place within the step: "do", "undo/verify" */
 
@@ -164,7 +164,7 @@ void mg_workflow_guard_watch(const struct mg_render_input *input, int step, mg_c
  * MG_PERMANENT: it does not meet a requirement; MG_BAD_INPUT: an expression has no value for it. The text is
  * the reason for its client. MG_TRANSIENT: no memory. */
 enum mg_class mg_workflow_admit(const struct mg_render_input *input, struct mg_err *err) MG_MUSTCHECK;
-/* The first need that this payload does not meet, and the one behind `need`; NULL: it meets the rest. */
+/* The first need that this payload does not meet, and the one after `need`; NULL: it meets the rest. */
 const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workflow, struct mg_slice payload);
 const struct mg_payload_need *mg_workflow_lacks_behind(const struct mg_payload_need *need,
                                                        struct mg_slice payload);

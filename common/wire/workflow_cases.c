@@ -108,7 +108,7 @@ static void answer_read(struct reading *reading, struct mg_slice value, const ch
     answer->retry_after_ms = mg_json_get_duration(&object, "retry_after", MG_CASE_AFTER_MAX_MS, -1);
 }
 
-/* {"charge": [{"status": 200}, …], …}, appended to the list behind `last`. */
+/* {"charge": [{"status": 200}, …], …}, appended to the list after `last`. */
 static void answers_read(struct reading *reading, struct mg_slice object, const char *pointer,
                          struct mg_case_answer **last)
 {

@@ -41,7 +41,7 @@ static const struct mg_input_shape *shape_below(const struct mg_input_shape *sha
     return element != NULL ? element : mg_input_member(NULL, shape, token, &is_there, &nearest);
 }
 
-/* Adds a value that is absent so far. `rest` is the pointer behind it: a value that has members is an object,
+/* Adds a value that is absent so far. `rest` is the pointer after it: a value that has members is an object,
  * and one with a first element a list of one. */
 static void value_add(struct example *example, const char *pointer, const struct mg_input_shape *shape,
                       const char *rest)

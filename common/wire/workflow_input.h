@@ -1,7 +1,7 @@
 /*
  * The shape of a workflow's payload, `input`: the members of a submission, and the types of expressions over
  * it. A shape is a word (text, number, boolean, time, any), an object of shapes, or a list of one shape. "?"
- * behind the word, or behind a member's name, makes the member optional.
+ * after the word, or after a member's name, makes the member optional.
  */
 #ifndef MG_WIRE_WORKFLOW_INPUT_H
 #define MG_WIRE_WORKFLOW_INPUT_H

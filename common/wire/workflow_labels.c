@@ -13,7 +13,7 @@
 /* A template is shown in messages up to this length. */
 #define SHOWN_MAX 80
 
-/* The rest of `pointer` behind "/payload"; NULL if it does not lead there. */
+/* The rest of `pointer` after "/payload"; NULL if it does not lead there. */
 static const char *behind_payload(const char *pointer)
 {
     static const char ROOT[] = "/payload";

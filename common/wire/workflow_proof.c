@@ -1,7 +1,7 @@
 /*
  * The reader of a definition cannot refuse these mistakes, because definitions of older versions are stored
  * and must run: references into the payload against its shape, `input`. An unknown member is never there, and
- * an optional one fails the order behind its first effects, unless has() asks for it first: in the expression
+ * an optional one fails the order after its first effects, unless has() asks for it first: in the expression
  * itself, in the guards of the step and of those that it needs, or in the order's `require`.
  */
 #include "wire/workflow_proof.h"
@@ -19,7 +19,7 @@
 #define DEPTH_MAX 64   /* values below each other, as many as there are */
 #define LOOKS_MAX 4096 /* references of one expression, through its values; the rest is not looked at */
 
-/* Paths as an expression has them behind `payload`: ".customer.email". */
+/* Paths as an expression has them after `payload`: ".customer.email". */
 struct paths {
     char each[PATHS_MAX][PATH_MAX];
     int count;
@@ -240,7 +240,7 @@ struct guarded {
     bool is_checked; /* else it is checked with its own step */
 };
 
-/* Conditions are evaluated in their order: each holds for those behind it, and for the step. */
+/* Conditions are evaluated in their order: each holds for those after it, and for the step. */
 static void condition_check(void *arg, const struct mg_expr *expr, const char *pointer)
 {
     struct guarded *guarded = arg;

@@ -33,7 +33,7 @@ struct value_source {
     enum mg_class expression_class; /* of the last expression */
 };
 
-/* The rest of `pointer` behind `root`, or NULL if it does not lead there. */
+/* The rest of `pointer` after `root`, or NULL if it does not lead there. */
 static const char *behind(const char *pointer, const char *root)
 {
     size_t len = strlen(root);

@@ -44,7 +44,7 @@ static struct mg_slice bearer_error(const char *challenges)
         size_t len = part_length(at), word_len = strcspn(at, "=," BLANKS);
         const char *behind = at + word_len + strspn(at + word_len, BLANKS);
         const char *parameter = at;
-        if (word_len > 0 && *behind != '=') { /* a scheme, with its first parameter behind it */
+        if (word_len > 0 && *behind != '=') { /* a scheme, with its first parameter after it */
             is_bearer = mg_header_name_is((struct mg_slice){at, word_len}, "Bearer");
             parameter = behind;
         }

@@ -5,7 +5,7 @@
 
 #define HELP "# HELP "
 
-/* The next line of `rest`, without its line feed; `rest` moves behind it. False: there is none. */
+/* The next line of `rest`, without its line feed; `rest` moves after it. False: there is none. */
 static bool line_next(struct mg_slice *rest, struct mg_slice *ret_line)
 {
     if (rest->len == 0) {
@@ -41,7 +41,7 @@ static struct mg_slice family_of(struct mg_slice line)
     return (struct mg_slice){name, blank != NULL ? (size_t)(blank - name) : rest};
 }
 
-/* The part of `text` behind the family's HELP line; absent: the text has no such family. */
+/* The part of `text` after the family's HELP line; absent: the text has no such family. */
 static struct mg_slice family_find(struct mg_slice text, struct mg_slice name)
 {
     struct mg_slice line;

@@ -13,7 +13,7 @@
 #include "wire/service.h"
 #include "wire/workflow.h"
 
-/* The calls, in their order. Behind a do that failed only those follow that need no done key. */
+/* The calls, in their order. After a do that failed only those follow that need no done key. */
 enum mg_audit_call {
     MG_AUDIT_VERIFY_UNKNOWN, /* a key that never comes */
     MG_AUDIT_DO,
@@ -41,7 +41,7 @@ struct mg_audit_seen {
     char key[MG_KEY_SIZE];
     struct mg_slice method, path, body; /* as sent; absent if it could not be rendered */
     int tries;                          /* HTTP calls */
-    int polls;                          /* verifies of accepted work behind them */
+    int polls;                          /* verifies of accepted work after them */
     bool is_accepted;                   /* the service was at work on it (202, or neither condition held) */
     bool is_timed_out;                  /* a try got no answer in its time */
     bool is_unreached;                  /* no byte of the last try was sent */
@@ -60,7 +60,7 @@ enum mg_promise {
     MG_PROMISE_UNDO_AGAIN,   /* a repeated undo is answered as well */
     MG_PROMISE_STAYS_UNDONE, /* a late do of an undone key acts no more */
     MG_PROMISE_UNDO_FIRST,   /* an undo of a key that never came is accepted */
-    MG_PROMISE_TOMBSTONE,    /* and a do behind it does not act */
+    MG_PROMISE_TOMBSTONE,    /* and a do after it does not act */
     MG_PROMISE_ANSWERS,      /* each answer is whole and has a meaning */
     MG_PROMISE_TIME,         /* each answer comes in its time */
     MG_PROMISE_COUNT

@@ -253,7 +253,7 @@ static void judge_undo_again(struct mg_audit *audit)
     }
 }
 
-/* A do that comes behind the undo of its key. The verify behind it decides if there is one: some services
+/* A do that comes after the undo of its key. The verify after it decides if there is one: some services
  * repeat their first answer and do not act. */
 static void judge_late(struct mg_audit *audit, enum mg_promise promise, enum mg_audit_call late,
                        enum mg_audit_call verify)

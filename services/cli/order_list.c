@@ -1,7 +1,7 @@
 /*
  * `order list`: orders by time of arrival; with --label only those with all these labels. With --step,
  * --service or --error it lists the orders that failed so; with --group-by error it counts failures by cause.
- * --after gives the next page, behind an order or behind the cursor of a page without enough matches. Notes
+ * --after gives the next page, after an order or after the cursor of a page without enough matches. Notes
  * about omitted rows go to stderr, so that standard output holds the list alone.
  */
 #include <stdlib.h>
@@ -171,7 +171,7 @@ static enum mg_exit_code page_read(struct mg_cli *cli, const struct filter *filt
 }
 
 /* A page without the wanted orders is followed by the next. Half of the time for an answer is left to the
- * last page, so that a rare workflow or a rare state behind a common label ends in an answer or in a cursor.
+ * last page, so that a rare workflow or a rare state under a common label ends in an answer or in a cursor.
  */
 static enum mg_exit_code pages_read(struct mg_cli *cli, const struct filter *filter, struct pages *list)
 {

@@ -104,7 +104,7 @@ struct filter {
 
 _Static_assert(MG_LABELS_REFUSAL_SIZE <= MG_REFUSAL_SIZE, "a refusal goes out as it is");
 
-/* The parameter `label`: one label, or several behind commas. */
+/* The parameter `label`: one label, or several after commas. */
 static bool labels_read(const struct mg_http_exchange *request, char ret_json[MG_PARAM_SIZE],
                         char ret_refusal[MG_REFUSAL_SIZE])
 {

@@ -26,7 +26,7 @@ static bool is_root(void)
     return geteuid() == 0;
 }
 
-/* The path of `name`, of which this folder's path leaves room for NAME_ROOM characters behind it. */
+/* The path of `name`, of which this folder's path leaves room for NAME_ROOM characters after it. */
 static enum mg_class path_of(const struct mg_state *state, const char *name, char ret_path[PATH_MAX],
                              struct mg_err *err)
 {

@@ -87,6 +87,6 @@ enum mg_class mg_dev_start_agent(struct mg_dev *dev, const struct mg_dev_service
  * `declare`, and it gets an agent. */
 enum mg_class mg_dev_take_services(struct mg_dev *dev, mg_dev_work_fn *declare,
                                    struct mg_err *err) MG_MUSTCHECK;
-void mg_dev_leave_services(struct mg_dev *dev); /* behind the last job */
+void mg_dev_leave_services(struct mg_dev *dev); /* after the last job */
 
 #endif

@@ -73,7 +73,7 @@ static int headers_make(const struct mg_call *call, struct mg_http_header ret_he
     return count;
 }
 
-/* The headers have room for two more behind `count`. */
+/* The headers have room for two more after `count`. */
 static void json_send(struct mg_call *call, unsigned int status, struct mg_slice json,
                       struct mg_http_header headers[HEADERS_MAX], int count)
 {

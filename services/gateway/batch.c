@@ -5,7 +5,7 @@
  *
  * Lines are posted while the body arrives. The body waits while too many are under way, or while the client's
  * rate is used up. So a batch holds bounded lines, bytes and answers. The library cannot answer within a
- * body, so the answers are sent behind its end. A client that did not get them sends the same batch again.
+ * body, so the answers are sent after its end. A client that did not get them sends the same batch again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -330,7 +330,7 @@ static bool is_permitted(const struct batch *batch)
     return is_late(batch) || mg_client_count(batch->call->client, 1);
 }
 
-/* Takes lines as far as there is room, resumes the body, and answers behind its last line. */
+/* Takes lines as far as there is room, resumes the body, and answers after its last line. */
 static void lines_take(struct batch *batch)
 {
     if (batch->is_taking) {

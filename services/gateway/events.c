@@ -1,11 +1,11 @@
 /*
  * The statuses of an order as server-sent events (WHATWG HTML, 9.2). They are read from the order's history,
- * byte for byte as its client gets them over AMQP. A stream begins behind the `seq` that its client names, so
+ * byte for byte as its client gets them over AMQP. A stream begins after the `seq` that its client names, so
  * a client that comes back, here or at another gateway, misses none. Observed changes (observe.c) cause the
  * reads; a stream alone asks nothing.
  *
- * A stream ends behind the status of an end, and at the latest after STREAM_MAX_MS: so its client keeps it
- * no longer than that after it has lost its token. A client that comes back behind the last status of an
+ * A stream ends after the status of an end, and at the latest after STREAM_MAX_MS: so its client keeps it
+ * no longer than that after it has lost its token. A client that comes back after the last status of an
  * ended order gets 204, at which browsers stop to come back.
  */
 #include <stdio.h>
@@ -110,8 +110,8 @@ static bool has_ended(const struct mg_rows *rows)
     return mg_is_end(mg_rows_value(rows, 0, COLUMN_STATE));
 }
 
-/* Writes the statuses for which the client has room. Without room, or behind a full page, the stream stays
- * due. Behind the last status of an ended order it ends. */
+/* Writes the statuses for which the client has room. Without room, or after a full page, the stream stays
+ * due. After the last status of an ended order it ends. */
 static void page_write(struct stream *stream, const struct mg_rows *rows)
 {
     int count = status_count(rows), row = 0;
@@ -376,7 +376,7 @@ static void unknown_answer(struct mg_call *call)
     }
 }
 
-/* From the tables, then from the archive: a stream of more than a page ends behind it, and its client comes
+/* From the tables, then from the archive: a stream of more than a page ends after it, and its client comes
  * back for the next one. */
 static void on_statuses(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {

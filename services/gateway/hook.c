@@ -2,7 +2,7 @@
  * One webhook: takes statuses from its client's queue and posts them to its target.
  *
  * Each order's statuses go out in the order of `seq`, without gaps, as far as first copies go. A status whose
- * predecessors were not sent by this process may have overtaken them, as behind statuses that were owed, or
+ * predecessors were not sent by this process may have overtaken them, as after statuses that were owed, or
  * may be the first one after a restart. Then these are read from the order's history and sent before it,
  * perhaps once more. So repeats are possible, and order needs no other state than the queue.
  */
@@ -177,7 +177,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     hook_pump(hook);
 }
 
-/* Writes the value of webhook-signature behind its name. False: no memory. */
+/* Writes the value of webhook-signature after its name. False: no memory. */
 static bool signature_write(const struct mg_hook *hook, const char *id, int64_t at_s, struct mg_slice body,
                             char ret_header[VALUE_MAX])
 {

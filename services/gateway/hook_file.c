@@ -93,13 +93,13 @@ static bool concurrency_read(const char *text, int *ret_concurrency)
     return *end == '\0' && *ret_concurrency > 0;
 }
 
-/* The text behind the name of a setting; NULL: it is another word. */
+/* The text after the name of a setting; NULL: it is another word. */
 static const char *setting_of(const char *word, const char *name)
 {
     return strncmp(word, name, strlen(name)) == 0 ? word + strlen(name) : NULL;
 }
 
-/* Takes one word behind the secrets. NULL, or its fault. */
+/* Takes one word after the secrets. NULL, or its fault. */
 static const char *setting_read(const char *word, struct mg_hook_target *target)
 {
     struct mg_http_url url;

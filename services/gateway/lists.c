@@ -34,7 +34,7 @@ void mg_lists_destroy(struct mg_lists *lists)
     free(lists);
 }
 
-/* Puts the call behind all of its turn, which is the one behind the last turn of its client, or the present
+/* Puts the call after all of its turn, which is the one after the last turn of its client, or the present
  * one. */
 static void line_insert(struct mg_lists *lists, struct mg_call *call)
 {

@@ -35,7 +35,7 @@ struct mg_window_status {
     TAILQ_ENTRY(mg_window_status) entry;
     struct mg_delivery *delivery; /* NULL: read from the database */
     struct mg_status_identity identity;
-    struct mg_slice body; /* the delivery's, or behind this struct */
+    struct mg_slice body; /* the delivery's, or after this struct */
 };
 TAILQ_HEAD(mg_window_queue, mg_window_status);
 
@@ -98,7 +98,7 @@ void mg_window_resume(struct mg_window *window);
 void mg_window_drop(struct mg_window *window, struct mg_window_line *line);
 
 /* The seq of the last status of an order that the target has taken, as far as it is remembered; -1: not
- * known. It is forgotten with the process, and behind some thousand other orders. */
+ * known. It is forgotten with the process, and after some thousand other orders. */
 int64_t mg_window_last(const struct mg_window *window, const char *order_id);
 void mg_window_note(struct mg_window *window, const char *order_id, int64_t seq);
 

@@ -63,7 +63,7 @@ static void layers_find(const struct mg_plan *plan, const uint64_t before[MG_STE
     }
 }
 
-/* True if another step before `to` is behind `from`: the arrow adds nothing. */
+/* True if another step before `to` is after `from`: the arrow adds nothing. */
 static bool is_implied(const struct mg_plan *plan, const uint64_t before[MG_STEPS_MAX], int from, int to)
 {
     for (int k = 0; k < plan->step_count; k++) {

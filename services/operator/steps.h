@@ -26,7 +26,7 @@
 #define MG_STEPS_WHY "why"
 
 /* Copies the rows of MG_REPORT_ORDER_STEPS, with the column `why`, and with a row for each step that has
- * none, behind them in the definition's order. `definition` is that of the order's version; absent or
+ * none, after them in the definition's order. `definition` is that of the order's version; absent or
  * unreadable: no rows are added. False: out of memory; the caller frees the part that was made. */
 bool mg_steps_complete(const struct mg_table *order, const struct mg_table *steps, struct mg_slice definition,
                        struct mg_table *ret_steps);

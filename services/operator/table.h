@@ -22,7 +22,7 @@ struct mg_table {
  * caller frees the part that was copied. */
 bool mg_table_keep(struct mg_table *ret_table, const struct mg_rows *rows, bool is_for_people);
 void mg_table_free(struct mg_table *table);
-/* Moves the rows of `from` behind those of `to` (empty at first), with their first `column_count` columns. A
+/* Moves the rows of `from` after those of `to` (empty at first), with their first `column_count` columns. A
  * row whose first cell is SQL NULL stays. False: out of memory; nothing was moved. */
 bool mg_table_move(struct mg_table *to, struct mg_table *from, int column_count);
 /* "" for SQL NULL, an unknown column or an unknown row. */

@@ -52,7 +52,7 @@ static uint64_t before_of(const struct mg_plan *plan, int step)
     return all;
 }
 
-/* After a pivot the order only goes forward: nothing behind it is undone. An order that stops for an operator
+/* After a pivot the order only goes forward: nothing after it is undone. An order that stops for an operator
  * never turns back by itself. */
 static bool can_be_undone(const struct mg_workflow *workflow, int step)
 {

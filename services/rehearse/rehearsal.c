@@ -139,7 +139,7 @@ static void doubts_note(struct mg_play *play)
 
 /* ---- the run ---- */
 
-/* The order's own requirements, which a submission meets behind the shape of its payload. */
+/* The order's own requirements, which a submission meets after the shape of its payload. */
 static void requirements_note(struct mg_play *play)
 {
     const struct mg_render_input input = {.workflow = play->workflow,

@@ -30,12 +30,12 @@ enum mg_branch {
     MG_BRANCH_ANSWER_DONE,
     MG_BRANCH_ANSWER_REFUSED,
     MG_BRANCH_ANSWER_OPEN, /* neither: the service has not finished */
-    /* Behind it, for each requirement: met, and not met. */
+    /* After it, for each requirement: met, and not met. */
     MG_BRANCH_REQUIRE,
     MG_BRANCH_COUNT = MG_BRANCH_REQUIRE + 2 * MG_REQUIREMENTS_MAX
 };
 
-/* Steps of the workflow, and behind them the order itself, which has requirements alone. */
+/* Steps of the workflow, and after them the order itself, which has requirements alone. */
 #define MG_COVERED_ORDER MG_STEPS_MAX
 #define MG_COVERED_COUNT (MG_STEPS_MAX + 1)
 
@@ -48,7 +48,7 @@ bool mg_branch_exists(const struct mg_workflow *workflow, int step, int branch);
 /* "charge.done", "charge.require.0.met"; of the order itself "require.0.met". The longest is 83 bytes. */
 #define MG_BRANCH_NAME_SIZE (MG_NAME_MAX + 1 + 32)
 void mg_branch_name(const struct mg_workflow *workflow, int step, int branch, char ret[MG_BRANCH_NAME_SIZE]);
-/* The part of the name behind the step: "done", "require.0.met". */
+/* The part of the name after the step: "done", "require.0.met". */
 const char *mg_branch_word(int branch, char ret[MG_BRANCH_NAME_SIZE]);
 
 struct mg_rehearsal {

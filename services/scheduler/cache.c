@@ -19,7 +19,7 @@
 #include "io/store/columns.def"
 
 /* `bytes` holds the record up to its `order`, then the order and the steps' records up to the last step.
- * Behind them stand the texts of all slices, each with a NUL. */
+ * After them stand the texts of all slices, each with a NUL. */
 struct mg_cached {
     struct mg_cached *next;          /* of the same hash */
     struct mg_cached *older, *newer; /* in the order of writing */
@@ -99,7 +99,7 @@ struct mg_order_record *mg_cached_record(const struct mg_cached *cached, struct 
     const char *at = cached->bytes;
     const struct mg_order *order = (const void *)(at + HEAD_SIZE);
     size_t steps_size = (size_t)order->step_count * sizeof(struct mg_step_record);
-    /* Cut behind its last step: clearing room for all possible ones costs more than the rest. */
+    /* Cut after its last step: clearing room for all possible ones costs more than the rest. */
     struct mg_order_record *record =
         mg_arena_alloc(arena, offsetof(struct mg_order_record, steps) + steps_size);
     if (record == NULL) {

@@ -130,7 +130,7 @@ static void event_add(struct mg_batch *batch, struct mg_item *item, const struct
     fold->events = wider != NULL ? wider : fold->events;
     struct mg_slice transitions = transitions_write(batch, fold);
     struct mg_slice identity = item->cause;
-    if (item->first_event >= 0) { /* a follow-up: its identity is the cause's with a number behind it */
+    if (item->first_event >= 0) { /* a follow-up: its identity is the cause's with a number after it */
         identity = mg_slice_of(mg_arena_printf(batch->arena, "%.*s/%d", (int)item->cause.len,
                                                item->cause.data, fold->event_count - item->first_event));
     }

@@ -32,7 +32,7 @@ static void reason_keep(struct mg_fold *fold, enum mg_reason reason, const char 
     fold->has_failed = fold->has_failed || why == NULL;
 }
 
-/* The values, behind the text of a refusal. NULL: no memory. */
+/* The values, after the text of a refusal. NULL: no memory. */
 static const char *why_make(struct mg_batch *batch, struct mg_slice text, struct mg_slice values)
 {
     return text.len == 0 ? mg_arena_text(batch->arena, values)

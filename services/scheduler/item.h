@@ -66,7 +66,7 @@ struct mg_fold {
     struct mg_order_record *record; /* NULL: there is no such order */
     bool is_guessed;                /* not read; only the write detects a wrong guess */
     struct mg_cached *cached;       /* source of the guess; holds the record's texts; owned */
-    struct mg_order *before;        /* copy from before the batch, cut behind its last step */
+    struct mg_order *before;        /* copy from before the batch, cut after its last step */
     struct mg_workflow_entry *workflow;
     uint64_t expected_version;
     uint64_t touched; /* bit set of steps with a record changed outside the core */

@@ -19,7 +19,7 @@
 #define MG_SEND_TRIES 2
 /* Retry period if the broker has no room although no publish is outstanding. */
 #define MG_OUTBOX_RETRY_MS 20
-#define MG_SEND_TEXTS      10 /* texts behind a send, a NUL each */
+#define MG_SEND_TEXTS      10 /* texts after a send, a NUL each */
 
 void mg_send_list_drop(struct mg_send_list *list)
 {

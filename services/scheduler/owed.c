@@ -274,7 +274,7 @@ static void event_resend(struct mg_resend *resend, const struct mg_order_record 
 }
 
 /* Counts like a queue that took nothing: retried with growing delays, up to the time limit. After the
- * oldest events are given up, those behind them have their turn. */
+ * oldest events are given up, those after them have their turn. */
 static void load_failed(struct mg_resend *resend, const struct mg_err *err)
 {
     const struct mg_owed unread = {

@@ -15,7 +15,7 @@ struct mg_scheduler;
 
 struct mg_park {
     struct mg_scheduler *scheduler; /* once it was asked */
-    bool has_line;                  /* steps that were not sent before are parked behind those that are */
+    bool has_line;                  /* steps that were not sent before are parked after those that are */
     bool is_avoided;                /* a workflow does without the service */
     bool is_asking;
     int64_t asked_boot_ms, answered_boot_ms; /* 0: never */

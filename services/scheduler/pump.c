@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "scheduler.h"
 
-/* Behind all others: a process that may lead has its start time, negative, as rank. */
+/* After all others: a process that may lead has its start time, negative, as rank. */
 #define MG_RANK_LAST INT64_MIN
-/* A process that has left messages to others ranks behind all that have not; among such, the order stays. */
+/* A process that has left messages to others ranks below all that have not; among such, the order stays. */
 #define MG_RANK_BEHIND (INT64_MIN / 2)
 /* So many batches in a row that the store did not take are more than a hitch: it may be up for others. */
 #define MG_LEAD_FAILURES_MAX 3

@@ -32,7 +32,7 @@ static bool is_closed(const struct mg_supervisor_replica *replica)
     return replica != NULL && replica->breaker == MG_BREAKER_CLOSED;
 }
 
-/* An agent that is ready to probe, as under the leader before this one; else the next behind the last prober.
+/* An agent that is ready to probe, as under the leader before this one; else the next after the last prober.
  * Only agents that report the service down are candidates: the next report of another might be older than its
  * being named. */
 static const struct mg_supervisor_replica *prober_choose(const struct mg_supervisor_health *health,

@@ -40,7 +40,7 @@ enum {
     COLUMN_IS_CALLING,
     COLUMN_NOW
 };
-/* The columns behind these change with every call; such a change alone sends no message. */
+/* The columns after these change with every call; such a change alone sends no message. */
 #define COLUMNS_SENT (COLUMN_IS_READY + 1)
 
 static bool is_same_service(const struct mg_rows *rows, int a, int b)

@@ -140,7 +140,7 @@ struct mg_supervisor {
     /* watch.c */
     bool is_writing_alerts;
     int64_t watching_since_boot_ms;
-    int written_count; /* of `written`; behind them come `unneeded_written` others */
+    int written_count; /* of `written`; after them come `unneeded_written` others */
     int unneeded_written;
     enum mg_watched written[MG_WATCHED_COUNT]; /* the conditions of the write under way */
     struct mg_watched_state watched[MG_WATCHED_COUNT];

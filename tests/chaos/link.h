@@ -13,7 +13,7 @@
 
 enum {
     NAME_SIZE = 64,
-    BUFFER = 32768,  /* per direction of a connection, before and behind the sieve */
+    BUFFER = 32768,  /* per direction of a connection, before and after the sieve */
     PIECES_MAX = 64, /* delayed pieces of a direction; at this number reading stops */
     UP = 0,
     DOWN = 1,

@@ -1,6 +1,6 @@
 """Faults: their form and their order.
 
-A fault is a generator. The code before its one `yield` injects it; the `yield` gives the seconds that it holds; the code behind
+A fault is a generator. The code before its one `yield` injects it; the `yield` gives the seconds that it holds; the code after
 heals it. It is registered by @fault with the rows of the catalogue that it covers and with the kind of measure:
 
   KILL     counts from the fault; work in hand must move again within 2 s, since other instances run

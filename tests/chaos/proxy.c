@@ -10,7 +10,7 @@
  *   close NAME                         its connections are reset
  *   count NAME                         changes nothing
  *
- * The answer is "error …", or "ok", for the last three with CONNECTIONS FIRED BYTES-UP BYTES-DOWN behind it.
+ * The answer is "error …", or "ok", for the last three with CONNECTIONS FIRED BYTES-UP BYTES-DOWN after it.
  *
  * Modes:
  *   pass

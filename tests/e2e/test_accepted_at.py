@@ -5,7 +5,7 @@ import json
 from harness import scenario, step
 
 AT = "${= order.accepted_at}"
-# The first dies between the commit of the order and its messages, the others behind the messages and around the reply.
+# The first dies between the commit of the order and its messages, the others after the messages and around the reply.
 PLACES = ("scheduler_committed:1", "scheduler_published:1", "scheduler_decided:2", "scheduler_committed:2")
 
 

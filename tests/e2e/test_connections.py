@@ -173,7 +173,7 @@ def ask_and_close_half(port, head):
 @scenario(agents=1, schedulers=1, supervisors=1, long="time-outs and reports pass in real time")
 def connections_inward_outlive_a_balancer_and_a_half_close(s):
     """Would catch: a connection that a balancer keeps and the gateway or the console has closed; a client without an answer, since
-    it has closed its half behind the request."""
+    it has closed its half after the request."""
     s.cluster.tool("broker", "apply", "--client", "shop", "--client", "other")
     door = Gateway(s)
     door.process.wait_ready()

@@ -93,7 +93,7 @@ bool fuzz_steers(const char *text, size_t len)
     return false;
 }
 
-/* The least code point of a sequence with so many bytes behind its first one. */
+/* The least code point of a sequence with so many bytes after its first one. */
 static const uint32_t LEAST[] = {0, 0x80, 0x800, 0x10000};
 
 bool fuzz_is_plain(const char *text, size_t len)

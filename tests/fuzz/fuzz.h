@@ -32,7 +32,7 @@ void fuzz_require_refusal(enum mg_class class, const struct mg_err *err, const v
 
 /* An input of several texts separates them by NUL. Takes the first off `rest`; "" after the last. */
 struct mg_slice fuzz_take(struct mg_slice *rest);
-/* As fuzz_take, with a NUL behind the text; the caller frees it. */
+/* As fuzz_take, with a NUL after the text; the caller frees it. */
 char *fuzz_take_text(struct mg_slice *rest);
 
 /* Text that is written, read and written again has the same bytes. Finishes both bufs. */

@@ -4,7 +4,7 @@
  * in advance. When the client sends nothing more, the broker's side closes, and the client ends.
  *
  * The input: one byte picks one of the three connections and its variant; pieces follow (frames.h). The bytes
- * behind the first also pick the outcome of each delivery.
+ * after the first also pick the outcome of each delivery.
  */
 #include <errno.h>
 #include <stdatomic.h>

@@ -340,7 +340,7 @@ static bool answer_take(struct mg_slice *rest, bool is_head, struct answer *ret)
     return true;
 }
 
-/* Answers of the library and of the probes are checked in fuzz_http_request.c. The bytes behind one of them
+/* Answers of the library and of the probes are checked in fuzz_http_request.c. The bytes after one of them
  * are skipped, because the answered method (HEAD or another) is unknown. */
 static void answers_are_sound(const struct http_answers *answers)
 {

@@ -4,7 +4,7 @@
  * bytes of the broker are written in advance, so nothing waits and every byte is read.
  *
  * The input: a byte that picks the queue and whether the broker greets; then pieces (frames.h). The bytes
- * behind the first also pick the outcome of each letter.
+ * after the first also pick the outcome of each letter.
  */
 #include <stdio.h>
 #include <sys/socket.h>
@@ -108,7 +108,7 @@ static enum mg_dead_verb on_letter(void *arg, const struct mg_dead_letter *shown
 
 /* ---- the tool's bytes ---- */
 
-/* The routing key of a publish: behind a reserved short and the exchange, which is the default one. */
+/* The routing key of a publish: after a reserved short and the exchange, which is the default one. */
 static struct mg_slice routing_key(struct mg_slice arguments)
 {
     FUZZ_REQUIRE(arguments.len >= 4 && arguments.data[2] == 0);

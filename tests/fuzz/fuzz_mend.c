@@ -232,7 +232,7 @@ static void cure_control(struct draft *draft, size_t at, const char *text)
     splice(draft, at, 1, mg_slice_of(escape));
 }
 
-/* The mistake's place is behind the backslash. */
+/* The mistake's place is after the backslash. */
 static void cure_escape(struct draft *draft, size_t at, const char *text)
 {
     (void)text;

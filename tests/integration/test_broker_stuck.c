@@ -137,7 +137,7 @@ START_TEST(a_queue_is_the_same_through_each_exchange)
 }
 END_TEST
 
-/* Would catch: a connection that stalls again for the messages behind the first. */
+/* Would catch: a connection that stalls again for the messages after the first. */
 START_TEST(messages_for_a_queue_that_may_take_nothing_go_apart)
 {
     enum { MESSAGES = 18, BYTES = 200 * 1024 }; /* more than the sockets take, less than the window */

@@ -547,7 +547,7 @@ START_TEST(look_shows_letters_in_order_and_leaves_them)
     all_drop(1);
     letters_publish(MG_DEAD_LOOK_MAX, -1);
     /* `max` never falls from look to look. Letters put back stand before the others; a smaller look would
-     * take the first of them and put them back behind the rest. */
+     * take the first of them and put them back after the rest. */
     look_in_order(1, 1);
     for (int i = 0; i < 3; i++) {
         look_in_order(50, 50);

@@ -90,7 +90,7 @@ START_TEST(names_of_the_future_keep_no_agent_out)
 }
 END_TEST
 
-/* Law 14, everything bounded. Would catch: a report that is cut off behind a service with very many agents.
+/* Law 14, everything bounded. Would catch: a report that is cut off after a service with very many agents.
  * The leader would then send nothing to the services behind it in the alphabet. */
 START_TEST(a_service_with_very_many_agents_hides_no_other_from_the_leader)
 {

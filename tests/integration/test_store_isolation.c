@@ -97,7 +97,7 @@ START_TEST(no_order_is_judged_while_the_database_refuses_all)
 END_TEST
 
 /* Would catch: all orders behind a few, whose fault hits the witness, too, and not the others: an identity
- * set back behind its rows, a broken trigger on a table that few orders write. */
+ * set back after its rows, a broken trigger on a table that few orders write. */
 START_TEST(orders_whose_fault_hits_the_witness_stand_alone_if_others_are_written)
 {
     static const char *const BAD_ONES[] = {"'o-2', 'o-8'", "'o-0', 'o-1', 'o-2', 'o-3', 'o-4', 'o-5', 'o-6'"};

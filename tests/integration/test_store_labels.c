@@ -357,7 +357,7 @@ START_TEST(a_list_reads_the_rarest_label_and_no_more_than_it_shows)
 }
 END_TEST
 
-/* Would catch: a page of the console that is without an end, or without the orders behind its bound. */
+/* Would catch: a page of the console that is without an end, or without the orders after its bound. */
 START_TEST(pages_of_a_common_label_are_bounded_and_show_every_order)
 {
     int pages = 0;

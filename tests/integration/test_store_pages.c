@@ -145,7 +145,7 @@ static void page_keep(void)
         " SELECT count(*) FROM kept");
 }
 
-/* Reads all pages of a list, one behind the other; returns their number. */
+/* Reads all pages of a list, one after the other; returns their number. */
 static int chain_read(enum mg_report report, const char *state, const char *workflow, const char *since,
                       const char *until, const char *limit)
 {

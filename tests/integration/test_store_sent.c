@@ -80,7 +80,7 @@ START_TEST(an_order_that_is_asked_about_often_is_read_once)
 }
 END_TEST
 
-/* Would catch: a status that is not found behind many events, and an order that reads them all at each
+/* Would catch: a status that is not found after many events, and an order that reads them all at each
  * repetition. */
 START_TEST(statuses_sent_long_ago_are_found_and_recent_ones_nearby)
 {

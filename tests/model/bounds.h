@@ -60,7 +60,7 @@
 #define ASKS_LIE 0 /* the supervisor's asks stay in the queue and may become stale */
 #endif
 
-/* Kinds of statuses behind `accepted`: a turn and an end, and the same once more behind a command. */
+/* Kinds of statuses after `accepted`: a turn and an end, and the same once more after a command. */
 #if COMMANDS
 #define STATUSES 4
 #else

@@ -27,7 +27,7 @@ enum { ATTEMPTS_MAX = 15 /* of a step, by the room in a message */ };
 /* The end of a wait, in row.due. */
 enum { DUE_NEVER, DUE_SOME_TIME, DUE_WHEN_QUIET };
 
-/* Statuses, one bit each. Behind an operator's command that changed the order, a turn and an end are new
+/* Statuses, one bit each. After an operator's command that changed the order, a turn and an end are new
  * ones: the bit is 4 times as high. */
 enum { TOLD_ACCEPTED = 1, TOLD_TURNED = 2, TOLD_END = 4 };
 
@@ -263,7 +263,7 @@ static void order_write(const struct mg_cause *cause, struct Row *row)
     uint64_t known = known_results(cause, row);
     row->is_stored = 1;
     BASIS_SET(0);
-    if (MAY_EXPIRE) { /* new time by a command; none behind a done pivot */
+    if (MAY_EXPIRE) { /* new time by a command; none after a done pivot */
         now.order_time = order.complete_by_ms == 0        ? ORDER_UNBOUNDED
                          : order.complete_by_ms <= NOW_MS ? ORDER_LATE
                                                           : ORDER_IN_TIME;

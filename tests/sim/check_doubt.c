@@ -1,5 +1,5 @@
 /*
- * Doubt. A do goes out again behind an effect that stands only by the step's policy, a proof of absence, or
+ * Doubt. A do goes out again after an effect that stands only by the step's policy, a proof of absence, or
  * an operator's explicit word. A step called done has an effect, and one called undone has none. The
  * ledger is the judge; the engine's own `is_maybe` has no part in this.
  */

@@ -81,7 +81,7 @@ void sim_check_given(const struct mg_reply *reply, struct mg_slice correlation_i
 
 /* ---- requests ---- */
 
-/* Behind the number of a deed stands the `n` of its order. */
+/* After the number of a deed stands the `n` of its order. */
 static bool is_whole(const char *order_id, const char *rest)
 {
     const struct sim_submitted *order = sim_submitted_find(mg_slice_of(order_id));
@@ -173,7 +173,7 @@ static void failed_check(const struct mg_order_record *record, const struct sim_
     }
 }
 
-/* A request that cannot be built has an event of its own, behind that of its dispatch. */
+/* A request that cannot be built has an event of its own, after that of its dispatch. */
 static void event_check(const struct mg_order_record *record, const struct mg_workflow *workflow,
                         const struct mg_event_record *event)
 {

@@ -44,7 +44,7 @@ const char *sim_fate_name(enum sim_fate fate);
 bool sim_workflow_branches(const char *name);
 /* Decided by the order's number where all orders must go well: in a script, and in a run with one fault. */
 void sim_choice_draw(int number, struct sim_choice *ret_choice);
-/* Writes the members behind the payload's others, with a comma before each. */
+/* Writes the members after the payload's others, with a comma before each. */
 void sim_choice_write(const struct sim_choice *choice, char *text, size_t size);
 /* Whether the order's own requirement is met. */
 bool sim_choice_is_taken(const struct sim_choice *choice);

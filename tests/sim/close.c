@@ -1,6 +1,6 @@
 /*
  * The end of a rough run: an operator brings each order in error to its end, by verbs that the core would
- * take. An effect behind a failed undo is taken back by hand, and its step is then settled as absent.
+ * take. An effect after a failed undo is taken back by hand, and its step is then settled as absent.
  */
 #include <string.h>
 

@@ -20,7 +20,7 @@
     "\"undo\":{\"method\":\"DELETE\",\"path\":\"/no/${/results/" step                                        \
     "/number}\",\"complete_within\":\"4s\","                                                                 \
     "\"retry\":{\"attempts\":6,\"backoff\":\"200ms\",\"max_backoff\":\"2s\",\"cool_down\":\"5s\",\"cool_downs\":3}}"
-/* By the number of a deed, with the `n` of its order behind it. */
+/* By the number of a deed, with the `n` of its order after it. */
 #define UNDO_BY(mark)                                                                                        \
     "\"undo\":{\"method\":\"DELETE\",\"path\":\"/no/" mark "\",\"complete_within\":\"4s\","                  \
     "\"retry\":{\"attempts\":6,\"backoff\":\"200ms\",\"max_backoff\":\"2s\",\"cool_down\":\"5s\",\"cool_downs\":3}}"

@@ -63,7 +63,7 @@ static void control_put(struct sim_output *output, struct mg_slice service, cons
     sim_output_int(output, NOW, now_ms);
 }
 
-/* The rows of one service; returns the index behind them. */
+/* The rows of one service; returns the index after them. */
 static int service_put(struct sim_output *output, const struct sim_service *rows, int first, int count,
                        int64_t now_ms)
 {

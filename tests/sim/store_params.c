@@ -37,7 +37,7 @@ static size_t word_len(const char *text)
     return strspn(text, "abcdefghijklmnopqrstuvwxyz_");
 }
 
-/* Parses the text behind "unnest(": "$1::text[], $2::text[]) AS name" or "… AS i(one, two)". Returns its
+/* Parses the text after "unnest(": "$1::text[], $2::text[]) AS name" or "… AS i(one, two)". Returns its
  * end. */
 static const char *unnest_read(const char *at, struct names *names)
 {
@@ -49,7 +49,7 @@ static const char *unnest_read(const char *at, struct names *names)
         at = strchr(end, ']') + 1;
         at += strspn(at, "," BLANKS);
     }
-    at = strstr(at, "AS ") + strlen("AS "); /* behind "WITH ORDINALITY", if present */
+    at = strstr(at, "AS ") + strlen("AS "); /* after "WITH ORDINALITY", if present */
     const char *list = at + word_len(at);
     at = *list == '(' ? list + 1 : at;
     for (int i = 0; i < count; i++) {

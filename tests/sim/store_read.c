@@ -104,7 +104,7 @@ static void load_orders(struct sim_input *input, struct sim_output *output)
 #define AS_EVENT_COLUMN(name, ...) EVENT_##name,
 enum { EVENT_KEY, MG_EVENT_COLUMNS(MG_LOADED, AS_EVENT_COLUMN) EVENT_COLUMN_COUNT };
 
-/* The columns behind the key; the caller sets the key. */
+/* The columns after the key; the caller sets the key. */
 static void put_event(struct sim_output *output, const struct mg_event_record *event)
 {
     MG_EVENT_COLUMNS(MG_LOADED, PUT_EVENT);

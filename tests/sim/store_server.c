@@ -438,7 +438,7 @@ void sim_session_close(struct sim_session *session)
     if (session->is_silent) {
         return; /* the server is not informed: its keepalive detects it */
     }
-    /* Behind earlier requests, or before them. */
+    /* After earlier requests, or before them. */
     bool is_last = sim_draw(2) == 0;
     sim_after(NULL, is_last ? arrival_delay_us(session) : 0, on_closed, session);
 }

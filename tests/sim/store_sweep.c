@@ -173,7 +173,7 @@ static void orders_lock(struct sweep *sweep)
     free(woken.orders);
 }
 
-/* Leaves out the first order without room for its steps, and those behind it. */
+/* Leaves out the first order without room for its steps, and those after it. */
 static void orders_bound(struct sweep *sweep)
 {
     int64_t steps = 0, deadline_ms;

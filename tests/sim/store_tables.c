@@ -231,7 +231,7 @@ void sim_transaction_fail(struct sim_transaction *transaction, const char *sqlst
 
 struct sim_change *sim_transaction_change(struct sim_transaction *transaction, struct mg_slice order_id)
 {
-    /* A statement's rows are sorted by order: it is the one found last, or the one behind it. */
+    /* A statement's rows are sorted by order: it is the one found last, or the one after it. */
     for (int i = 0; i < transaction->change_count; i++) {
         int at = (transaction->change_hint + i) % transaction->change_count;
         if (mg_slice_is(order_id, transaction->changes[at].after->record.order_id)) {

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """completion.py MAKEGOOD: the shells complete every noun, verb, option and value that --help names, and nothing else.
 
-zsh completes only behind a prompt: it runs in a pseudo-terminal and writes the matches that it accepts to a pipe.
+zsh completes only after a prompt: it runs in a pseudo-terminal and writes the matches that it accepts to a pipe.
 """
 
 import os

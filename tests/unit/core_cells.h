@@ -63,7 +63,7 @@ struct cell {
     int verbs;             /* that the path to this cell has */
     int parent;            /* of the list; -1: none */
     char label[48];        /* the last cause */
-    struct mg_order order; /* last: a stored cell is cut behind its steps */
+    struct mg_order order; /* last: a stored cell is cut after its steps */
 };
 
 struct cell_world {

@@ -182,7 +182,7 @@ def check_makegood(words, programs):
         known = programs.options(name, *verb.split())
     else:
         known = programs.options(name)
-    own = words[:words.index("--")] if "--" in words else words  # behind it is another program's command line
+    own = words[:words.index("--")] if "--" in words else words  # after it is another program's command line
     for option in (word.partition("=")[0] for word in own if word.startswith("--")):
         if option not in known:
             yield f"`{' '.join(words)}`: there is no option {option}"

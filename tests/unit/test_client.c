@@ -61,7 +61,7 @@ START_TEST(statuses_come_by_rising_number_each_once)
 }
 END_TEST
 
-/* Catches: a status behind a gap that is given at once, or never. */
+/* Catches: a status after a gap that is given at once, or never. */
 START_TEST(a_status_behind_a_gap_is_held_for_a_while)
 {
     struct mg_statuses statuses;

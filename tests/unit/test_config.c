@@ -383,7 +383,7 @@ END_TEST
 
 static const struct {
     const char *content;
-    const char *text; /* behind "file PATH:" */
+    const char *text; /* after "file PATH:" */
 } REFUSED_LINES[] = {
     {"batch = 1\nbacth = 2\n", "2: unknown option \"bacth\"; the nearest known one is \"batch\""},
     {"config = x\n", "1: unknown option \"config\"; the nearest known one is \"output\""},

@@ -30,7 +30,7 @@ static void set_up(void)
     err = (struct mg_err){MG_OK, ""};
 }
 
-/* The text in a block of its own: the sanitizer sees a read behind its end. */
+/* The text in a block of its own: the sanitizer sees a read after its end. */
 static enum mg_class document_read_of(const char *text, size_t len, struct json_t **ret_document)
 {
     char *copy = malloc(len + 1);

@@ -300,7 +300,7 @@ START_TEST(answer_may_come_later)
 {
     on_tick = tick_answer;
     mg_timer_start(timer, 1, 1);
-    /* The second comes on the same connection, behind the first. */
+    /* The second comes on the same connection, after the first. */
     static const char two[] = "GET /later HTTP/1.1\r\nHost: x\r\n\r\nGET /later" CLOSE;
     const char *answer = ask(two);
     assert_answer(answer, "HTTP/1.1 202 ", "it took a while");
@@ -493,7 +493,7 @@ START_TEST(stream_that_is_ended_is_sent_whole_and_no_more)
 }
 END_TEST
 
-/* Catches: bytes of a body behind the head for HEAD; its client reads them as the next answer. */
+/* Catches: bytes of a body after the head for HEAD; its client reads them as the next answer. */
 START_TEST(head_of_a_stream_leaves_the_connection_in_step)
 {
     const char *text = ask("HEAD /stream HTTP/1.1\r\nHost: x\r\n\r\nGET /a" CLOSE);

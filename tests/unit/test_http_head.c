@@ -1,5 +1,5 @@
 /*
- * Heads of requests that a proxy and libmicrohttpd read in different ways, whole and byte by byte. Behind
+ * Heads of requests that a proxy and libmicrohttpd read in different ways, whole and byte by byte. After
  * each one comes a request, or a rest of its body.
  */
 #include "base/clock.h"

@@ -61,7 +61,7 @@ static void wait_ms(int ms)
 }
 
 static const char ASK[] = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
-/* The library closes behind an answer to a head, as of a probe. */
+/* The library closes after an answer to a head, as of a probe. */
 static const char *const LAST[] = {"GET /a" CLOSE, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"};
 static const char BEGIN[] = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab";
 
@@ -137,7 +137,7 @@ START_TEST(the_time_of_a_request_begins_with_its_first_line)
 }
 END_TEST
 
-/* ---- requests one behind the other ---- */
+/* ---- requests one after the other ---- */
 
 #define CROWD     40
 #define PIPELINED 100

@@ -91,7 +91,7 @@ struct row {
     struct mg_slice definition;
 };
 
-/* Takes the row that begins at `at`, behind "\n== ", apart. Returns the next one; NULL: there is none. */
+/* Takes the row that begins at `at`, after "\n== ", apart. Returns the next one; NULL: there is none. */
 static char *row_take(char *at, struct row *ret_row)
 {
     char *definition = strchr(at, '\n'), *expected = strstr(at, "\n--\n");

@@ -39,7 +39,7 @@ START_TEST(a_text_that_is_no_traceparent_is_left)
         "00",
         "00-" TRACE "-" PARENT,            /* no flags */
         "00-" TRACE "-" PARENT "-0",       /* half of them */
-        "00-" TRACE "-" PARENT "-01-",     /* 00 ends behind its flags */
+        "00-" TRACE "-" PARENT "-01-",     /* 00 ends after its flags */
         "00-" TRACE "-" PARENT "-01-more", /* so it has no more */
         "00-" TRACE "-" PARENT "-011",     /* one digit too many */
         "01-" TRACE "-" PARENT "-01more",  /* nor has any version without a dash */

@@ -135,7 +135,7 @@ START_TEST(an_order_is_held_against_its_requirements)
 }
 END_TEST
 
-/* Catches: an order that is refused for a value that only a step behind a condition needs. */
+/* Catches: an order that is refused for a value that only a step after a condition needs. */
 START_TEST(a_guarded_step_needs_nothing_of_a_payload)
 {
     static const char DO[] =

@@ -6,7 +6,7 @@
 
 #include "io/amqp/topology.h"
 
-/* `rest` is the name behind the prefix. */
+/* `rest` is the name after the prefix. */
 static bool begins(const char *name, const char *prefix, const char **ret_rest)
 {
     size_t len = strlen(prefix);

@@ -41,7 +41,7 @@ struct walk {
 /* A message with its memory: properties live in the library's pool until the next is fetched. */
 struct letter {
     uint64_t tag;
-    uint32_t behind; /* number of messages behind it when it was fetched */
+    uint32_t behind; /* number of messages after it when it was fetched */
     const amqp_basic_properties_t *properties;
     char *body;
     size_t body_len;

@@ -226,7 +226,7 @@ static bool is_length_ambiguous(struct MHD_Connection *connection)
 
 /* ---- the target and the form of a body ---- */
 
-/* The path of a target. In absolute form (RFC 9112, 3.2.2) it begins behind the authority, which counts in
+/* The path of a target. In absolute form (RFC 9112, 3.2.2) it begins after the authority, which counts in
  * place of Host. NULL: it is no target of HTTP. */
 static const char *path_of(const char *target, char ret_authority[MG_HOST_NAME_SIZE])
 {
@@ -390,7 +390,7 @@ static enum MHD_Result pieces_begin(struct mg_http_exchange *request)
 static enum MHD_Result piece_take(struct mg_http_exchange *request, struct mg_slice bytes)
 {
     if (request->is_answered) {
-        return MHD_YES; /* in `handle`; the library closes behind that answer */
+        return MHD_YES; /* in `handle`; the library closes after that answer */
     }
     enum mg_http_next next = request->piece(request->body_arg, bytes);
     if (next == MG_HTTP_PAUSE) {
@@ -423,7 +423,7 @@ static enum MHD_Result body_begin(struct mg_http_exchange *request)
     const struct mg_http_server_options *options = &server->options;
     uint64_t len = body_len(request->connection);
     if (options->admit && mg_http_has_body(request->connection) && !options->admit(options->arg, request)) {
-        return request_go_on(request); /* the library closes behind that answer */
+        return request_go_on(request); /* the library closes after that answer */
     }
     if (len > request->body.max) {
         return mg_http_refuse(server, request->connection, MG_HTTP_TOO_LARGE, "the body is too large");
@@ -707,7 +707,7 @@ struct mg_http_stream *mg_http_stream_open(struct mg_http_exchange *request,
                                            void *arg)
 {
     struct mg_http_stream *stream = &request->stream;
-    /* Without a length the library writes the last chunk of a body even behind the head for HEAD. */
+    /* Without a length the library writes the last chunk of a body even after the head for HEAD. */
     uint64_t size = strcmp(request->method, "HEAD") == 0 ? 0 : MHD_SIZE_UNKNOWN;
     struct MHD_Response *response =
         MHD_create_response_from_callback(size, STREAM_BLOCK_BYTES, stream_read, stream, NULL);

@@ -11,7 +11,7 @@
  * head in another way, sees another end of the body, and takes the rest for the next request.
  *
  * The library parses a head where it received it: NUL stands for each colon and each end of a line, and the
- * method is the first byte. So a head is sound if its fields, as the library reports them, lie one behind the
+ * method is the first byte. So a head is sound if its fields, as the library reports them, lie one after the
  * other and fill it. A library that keeps heads otherwise would have all requests refused, not some taken.
  */
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct head {
     bool is_sound;
 };
 
-/* Behind CR LF, or a bare LF, which RFC 9112 (2.2) lets a recipient take. Two bare ones look like CR LF. */
+/* After CR LF, or a bare LF, which RFC 9112 (2.2) lets a recipient take. Two bare ones look like CR LF. */
 static const char *line_end(const struct head *head, const char *at)
 {
     at += at < head->end && *at == '\0';

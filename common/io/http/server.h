@@ -137,7 +137,7 @@ const char *mg_http_title(unsigned int status); /* for a problem document (RFC 9
  * connection. */
 enum mg_http_next { MG_HTTP_NEXT, MG_HTTP_PAUSE, MG_HTTP_CLOSE };
 /* `piece` gets each part of the body, of at most MG_HTTP_PIECE_MAX bytes; the server keeps none of it, and
- * knows no limit of the whole. `whole` is called behind the last one. The answer must come in it or later,
+ * knows no limit of the whole. `whole` is called after the last one. The answer must come in it or later,
  * since the library cannot answer within a body. A client that sends nothing for 10 s is closed. */
 #define MG_HTTP_PIECE_MAX (16u * 1024)
 void mg_http_exchange_on_body(struct mg_http_exchange *request,
@@ -153,7 +153,7 @@ void mg_http_exchange_resume(struct mg_http_exchange *request);
 struct mg_http_stream;
 /* Ends the request like mg_http_answer, and sends later writes to its client piece by piece. The answer's
  * body begins it. `closed` is called once when the stream is over, for any cause; the stream is freed then.
- * For HEAD it is over behind the head. NULL: no memory; the request has been answered with 503. */
+ * For HEAD it is over after the head. NULL: no memory; the request has been answered with 503. */
 struct mg_http_stream *mg_http_stream_open(struct mg_http_exchange *request,
                                            const struct mg_http_response *answer, void (*closed)(void *arg),
                                            void *arg);

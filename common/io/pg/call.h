@@ -32,7 +32,7 @@ bool mg_pg_call_has(const struct mg_pg_call *call, const struct mg_sql *sql);
 
 void mg_pg_calls_push(struct mg_pg_calls *list, struct mg_pg_call *call);
 struct mg_pg_call *mg_pg_calls_pop(struct mg_pg_calls *list); /* NULL: the list is empty */
-/* `prepare` has failed: the calls behind it that need its statement fail for the same reason. The server's
+/* `prepare` has failed: the calls after it that need its statement fail for the same reason. The server's
  * own error for them would only be that there is no such statement. */
 void mg_pg_calls_fail(struct mg_pg_calls *list, const struct mg_pg_call *prepare);
 

@@ -6,7 +6,7 @@
  * callers get the result, and the others are written without them. Any other refusal, of any SQLSTATE,
  * undoes all, too, and names no order. So a refused batch is halved until the refused order stands alone. If
  * the store then works for others (store/witness.c) and refuses the order again, the order is refused. If it
- * refuses the witness, it may still take other orders, which write less: the order is put off behind them,
+ * refuses the witness, it may still take other orders, which write less: the order is put off after them,
  * and is refused if it fails again after one of them was written. Then the fault is not the order's alone, so
  * it counts as passing. If none is written, the whole commit fails. A guard may fail in the write and hold in
  * the query, because its order has just left for the archive. So an order that stands alone is tried again
@@ -176,7 +176,7 @@ static void end_early(struct commit_job *job)
     answer(job, is_any_settled ? NULL : &job->failure);
 }
 
-/* The order that stands alone goes behind all others. */
+/* The order that stands alone goes after all others. */
 static void put_off(struct commit_job *job)
 {
     int last = --job->range_count;

@@ -60,7 +60,7 @@ struct range {
 struct many_job {
     struct mg_store_job base;
     const struct mg_many_sql *many;
-    struct mg_pg_params params; /* its own; behind them the list of orders, made for each call */
+    struct mg_pg_params params; /* its own; after them the list of orders, made for each call */
     int param_count;
     mg_pg_fn *fn;
     void *arg;
@@ -176,7 +176,7 @@ int mg_store_passed_rows(const struct mg_store *store, struct mg_passed_row *ret
 
 /* ---- one call ---- */
 
-/* The job's parameters, and behind them an array to be filled with keys. */
+/* The job's parameters, and after them an array to be filled with keys. */
 static int keys_begin(struct many_job *job)
 {
     struct mg_pg_params *params = &job->params;
@@ -236,7 +236,7 @@ static void trial_send(struct many_job *job, const struct range *range)
     mg_pg_params_finish(&last);
 }
 
-/* The statement of a trial has passed if only the one behind it has failed. */
+/* The statement of a trial has passed if only the one after it has failed. */
 static bool is_passed(const struct many_job *job, const struct mg_pg_answer *answer)
 {
     return answer->rows[job->many->before == NULL ? 1 : 2] != NULL;

@@ -190,7 +190,7 @@ extern const struct mg_many_sql MG_STORE_SWEEP;
 #define MG_READ_json(column)        column
 #define MG_READ_timestamptz(column) MG_SQL_MS(column)
 
-/* The loaded columns of order_event e, behind one key column. */
+/* The loaded columns of order_event e, after one key column. */
 #define MG_SQL_EVENT_COLUMN(name, type, ...) ", " MG_READ_##type("e." #name)
 #define MG_SQL_EVENT_COLUMNS                 MG_EVENT_COLUMNS(MG_LOADED, MG_SQL_EVENT_COLUMN)
 enum mg_class mg_store_take_event(struct mg_arena *arena, const struct mg_rows *rows, int row,

@@ -68,7 +68,7 @@ struct mg_day_export {
 #define MG_DETACH_WAIT_MS INT64_C(1200000)
 
 /* Makes the archive's days ahead, and drops expired ones; `to` NULL: without exporting them. Blocks (for the
- * tool). The next run finishes interrupted work. A failed day does not stop the days behind it: the first
+ * tool). The next run finishes interrupted work. A failed day does not stop the days after it: the first
  * failure is returned, the others are reported. MG_STALE: another run drops at the moment; days were made
  * nevertheless. */
 enum mg_class mg_store_retain(const char *dsn, const struct mg_day_export *to, int64_t detach_wait_ms,

@@ -22,7 +22,7 @@ enum {
     MG_ORDER_COLUMNS(MG_LOADED, INDEX_P) MG_PAYLOAD_COLUMNS(MG_LOADED, INDEX_O) S_position,
     MG_STEP_COLUMNS(MG_LOADED, INDEX_S) ROW_lost_step
 };
-enum { E_KEY, MG_EVENT_COLUMNS(MG_LOADED, INDEX_E) }; /* of MG_SQL_EVENT_COLUMNS, behind the key */
+enum { E_KEY, MG_EVENT_COLUMNS(MG_LOADED, INDEX_E) }; /* of MG_SQL_EVENT_COLUMNS, after the key */
 
 /* Only the first row of an order has the payload, which may be large and would be repeated for each step. */
 /* clang-format off */

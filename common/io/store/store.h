@@ -155,7 +155,7 @@ struct mg_order_record {
     /* By step index of its workflow version. A load fills only existing rows. A step's row is created at its
      * first change; the others are zero, which is MG_STEP_PENDING. */
     const char *step_names[MG_STEPS_MAX], *services[MG_STEPS_MAX];
-    struct mg_step_record steps[MG_STEPS_MAX]; /* last: the scheduler's cache cuts the record behind them */
+    struct mg_step_record steps[MG_STEPS_MAX]; /* last: the scheduler's cache cuts the record after them */
 };
 
 /* The row of one cause in order_event. `order show` and law 3, re-creation, read the JSON texts back. */
@@ -537,7 +537,7 @@ enum mg_report {
      * for each, in their order: state (NULL: no such order), client, digest of the order, workflow_version
      * (NULL: not loaded) */
     MG_REPORT_SUBMISSIONS_MEET,
-    /* $1 client, $2 order_id, $3 seq, $4 version, $5 limit: the statuses behind that seq, of events from that
+    /* $1 client, $2 order_id, $3 seq, $4 version, $5 limit: the statuses after that seq, of events from that
      * version on (0: all), oldest first: state of the order, version of the event, seq, status (its word),
      * body. An order without such statuses has one row, whose seq is NULL. No row: as above. */
     MG_REPORT_STATUSES_OF_CLIENT,
@@ -548,13 +548,13 @@ enum mg_report {
     MG_REPORT_CHANGES,
     MG_REPORT_VERSIONS, /* $1 order ids, separated by blanks: order_id, version, state */
     /* Open alerts about orders. $1 workflow, $2 step, $3 part of the error, $4 services, separated by blanks,
-     * $5 since, $6 until, $7 behind this alert, $8 limit, $9 labels: alert_id, order_id, workflow, state,
+     * $5 since, $6 until, $7 after this alert, $8 limit, $9 labels: alert_id, order_id, workflow, state,
      * step, service, error, error_code, alert, opened_at, acked_by, text */
     MG_REPORT_FAILURES,
     /* By cause, most orders first. $1 to $6 as above, $7 limit, $8 labels: workflow, step, service, error,
      * count, oldest, example */
     MG_REPORT_FAILURE_GROUPS,
-    /* How far back both reports read. $1 since, $2 until, $3 behind this alert: looked_at, is_full (there may
+    /* How far back both reports read. $1 since, $2 until, $3 after this alert: looked_at, is_full (there may
      * be older ones), oldest (rounded up, so that nothing lies between) */
     MG_REPORT_FAILURES_LOOKED_AT,
     MG_REPORT_ORDER,        /* $1 order_id: the process row with its orders row, all columns named */
@@ -612,7 +612,7 @@ enum mg_report {
     MG_REPORT_BULK_CHOICE,
     MG_REPORT_BULK_LIST, /* $1 limit, newest first */
     MG_REPORT_BULK,      /* $1 bulk_id: the same columns */
-    /* $1 bulk_id, $2 result, $3 behind this n, $4 limit: n, order_id, result, state, asked_at, ended_at,
+    /* $1 bulk_id, $2 result, $3 after this n, $4 limit: n, order_id, result, state, asked_at, ended_at,
      * text */
     MG_REPORT_BULK_ORDERS,
     /* holder, epoch, seen_at, age_ms (NULL: no runner), and the number of open bulk actions */

@@ -98,7 +98,7 @@ enum { ALERT_order_id, NEW_ALERT(ALERT_INDEX) NEW_ALERT_COUNT };
 #define ARRAY_SLOT(name, type, ...) (ARRAY, name, ARRAY_##type),
 #define ARRAY(number, name, type)   ", unnest($" #number "::" type "[]) AS " #name
 
-/* The parameter behind the arrays is the required number of rows. */
+/* The parameter after the arrays is the required number of rows. */
 #define GUARDED(statement, list)                                                                             \
     "WITH written AS (" statement " RETURNING 1) SELECT 1 / (count(*) = $" BEHIND(list)                      \
     "::bigint)::int FROM written"

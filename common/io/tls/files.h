@@ -8,7 +8,7 @@
 /* Paths of PEM files; NULL or "": not given. */
 struct mg_tls_files {
     const char *ca_file;   /* trusted CAs; not given: the system's CAs */
-    const char *cert_file; /* our own certificate with its intermediate CAs behind it; not given: none */
+    const char *cert_file; /* our own certificate with its intermediate CAs after it; not given: none */
     const char *key_file;  /* its key; both or neither */
 };
 

@@ -32,7 +32,7 @@ class Order {
     return this.bySeq.get(Math.max(...this.bySeq.keys()))?.status;
   }
 
-  /** The next status behind `seq`, unless one before it may still come. */
+  /** The next status after `seq`, unless one before it may still come. */
   after(seq) {
     const following = Math.min(...[...this.bySeq.keys()].filter((one) => one > seq)), found = this.bySeq.get(following);
     const isNext = following <= Math.max(seq, 0) + 1; // 0 is a rejection, 1 the first status

@@ -67,7 +67,7 @@ struct mg_client_line {
 };
 /* A status that no schema has yet. */
 #define MG_CLIENT_LATER_WORD "resting"
-/* "ORDER_ID SEQ STATUS", and anything behind a blank. False: the line is invalid, or its word is no status.
+/* "ORDER_ID SEQ STATUS", and anything after a blank. False: the line is invalid, or its word is no status.
  */
 bool mg_client_line_parse(const char *text, struct mg_client_line *ret_line);
 

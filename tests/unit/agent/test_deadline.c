@@ -427,7 +427,7 @@ static void doubt_run_out(void)
 }
 
 /* Catches: a backlog that never ends where one request at a time may be in hand. Each is held for so long
- * that those behind it are late, too. */
+ * that those after it are late, too. */
 START_TEST(a_backlog_costs_one_doubt)
 {
     doubt_run_out();

@@ -89,7 +89,7 @@ void fake_finish(void);
 void fake_write_tokens(const char *lines);
 enum mg_class fake_reload(struct mg_err *err);
 enum mg_class fake_check(struct mg_err *err);
-/* Appends a line of it behind `len` bytes of `ret_lines`; returns the length then. */
+/* Appends a line of it after `len` bytes of `ret_lines`; returns the length then. */
 #define LINES_SIZE 65536
 size_t fake_line(char ret_lines[LINES_SIZE], size_t len, const char *role, const char *name,
                  const char *token);

@@ -29,7 +29,7 @@ struct fake_world {
     uint64_t random;                       /* for every wait; FAKE_LONGEST: the longest below each bound */
     int log_count;                         /* lines at warning or above */
     /* One word for each action since the last look: "send:a1", "ack:a1", "reject:a1", "requeue:a1", "ask:a>0"
-     * and "archive:a>0", the questions for statuses behind a seq. */
+     * and "archive:a>0", the questions for statuses after a seq. */
     char story[4096];
     struct fake_request requests[FAKE_MAX];
     int request_count;

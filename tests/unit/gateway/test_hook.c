@@ -45,7 +45,7 @@ END_TEST
 
 START_TEST(a_status_that_overtook_others_waits_for_them)
 {
-    fake_deliver("a3"); /* after a restart, or behind statuses that are owed */
+    fake_deliver("a3"); /* after a restart, or after statuses that are owed */
     fake_deliver("b1");
     fake_expect("ask:a>0 send:b1");
     fake_deliver("a2"); /* meanwhile one of them arrives */

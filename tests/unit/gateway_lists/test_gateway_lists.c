@@ -78,7 +78,7 @@ static void teardown(void)
     mg_metrics_destroy(fake.gateway.metrics);
 }
 
-/* Would catch: a client that stands before all others, or behind them for ever. */
+/* Would catch: a client that stands before all others, or after them for ever. */
 START_TEST(clients_take_turns)
 {
     for (int i = 0; i < 4; i++) {
@@ -89,7 +89,7 @@ START_TEST(clients_take_turns)
     begin(6, 2);
     end(NULL);
     end(NULL);
-    begin(7, 1); /* behind its list that waits */
+    begin(7, 1); /* after its list that waits */
     begin(8, 3);
     while (fake.reading != NULL) {
         end(NULL);

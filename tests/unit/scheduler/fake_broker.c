@@ -49,7 +49,7 @@ bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t si
     return !fake_broker.is_down;
 }
 
-/* A delivery with its texts behind it: the test's own may be gone before the delivery is settled. */
+/* A delivery with its texts after it: the test's own may be gone before the delivery is settled. */
 struct kept {
     struct mg_delivery delivery;
     char texts[];

@@ -406,7 +406,7 @@ START_TEST(an_order_that_a_newer_version_wrote_is_left_to_others)
     ck_assert_int_eq(fake_broker.acked, 3);
     ck_assert_int_eq(fake_broker.rejected, 0);
     ck_assert_int_eq(stage_scheduler->works.left.count, 1); /* goes back to the queue after a while */
-    ck_assert_int_lt(fake_broker.options.rank, stage_scheduler->pump.rank); /* and ranks behind others */
+    ck_assert_int_lt(fake_broker.options.rank, stage_scheduler->pump.rank); /* and ranks below others */
     stage_command("a-1", "o1", "\"command\":\"expired\",\"by\":\"supervisor\"", NULL);
     stage_settle(); /* will be sent again: kept asks would pile up and end as dead letters */
     ck_assert_int_eq(fake_broker.acked, 4);

@@ -311,7 +311,7 @@ START_TEST(a_step_stays_skipped_for_others_while_it_is_undone)
 END_TEST
 
 /* Law 8, derived identities. Catches: a skipped step that is settled as done, so that the request of a step
- * behind it, which is out, would carry other bytes at its next attempt. */
+ * after it, which is out, would carry other bytes at its next attempt. */
 START_TEST(a_skipped_step_is_not_settled_against_a_request_that_is_out)
 {
     submit(WORKFLOW("", ACCEPTED "," ASKING), "[3.00]");

@@ -263,7 +263,7 @@ static void see_gone(int first, int count)
     }
 }
 
-/* Answers with the next queues of `total`, behind the place named in the question. Returns the first. */
+/* Answers with the next queues of `total`, after the place named in the question. Returns the first. */
 static int answer_crowd(int total)
 {
     static struct mg_parked_queue queues[MG_SUPERVISOR_PARKED_MAX];

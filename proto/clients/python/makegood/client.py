@@ -126,7 +126,7 @@ class Client:
 
     def statuses(self, order_id: str, timeout: float) -> Iterator[dict[str, Any]]:
         """The order's statuses by rising `seq`, each once, up to an end. An `error` is one if no later status has come; a call after an
-        operator's repair begins again and goes on behind it. TimeoutError: none came for `timeout` seconds. KeyError: the
+        operator's repair begins again and goes on after it. TimeoutError: none came for `timeout` seconds. KeyError: the
         order is not in hand."""
         return self._statuses(self._in_hand(order_id, timeout), timeout)
 
