@@ -10,7 +10,7 @@
  * An unreadable limit is no limit. */
 int64_t mg_memory_limit(const char *root, const char *self);
 
-/* Below this a message of the largest size would hardly fit beside the data made from it. */
+/* Below this a message of the largest size would hardly fit alongside the data made from it. */
 #define MG_MEMORY_BUDGET_MIN (16 * 1024 * 1024)
 /* The default's maximum on a large machine: beyond this, larger batches gain nothing. */
 #define MG_MEMORY_BUDGET_DEFAULT_MAX (512 * 1024 * 1024)

@@ -151,7 +151,7 @@ static void put_dsn(struct text_out *out, const char *at)
         size_t key_len = strcspn(at, "=" BLANKS);
         size_t equals = key_len + strspn(at + key_len, BLANKS);
         bool is_pair = at[equals] == '=', is_uri = memchr(at, '@', key_len) != NULL;
-        if (is_uri) { /* with a mistake in its scheme, or beside it */
+        if (is_uri) { /* with a mistake in its scheme, or next to it */
             hide(out);
             at += key_len + strcspn(at + key_len, BLANKS);
             continue;

@@ -1,7 +1,7 @@
 /*
  * Messages that may be the cause of crashed handlers (law 13, nothing lost). When a process ends, each
  * message in hand counts one more delivery, up to the limit at which the broker sets it aside. So few
- * messages may be in hand beside a suspect. The messages in hand determine the prefetches:
+ * messages may be in hand alongside a suspect. The messages in hand determine the prefetches:
  *
  * A queue delivers returned messages first. So each consumer begins with one message at a time, until one
  * comes that is no suspect. While a suspect is in hand, each consumer has at most one message. Most suspects
@@ -24,7 +24,7 @@
 
 enum mg_suspicion {
     MG_SUSPECT_NOT,
-    MG_SUSPECT_BESIDE, /* one message of each queue may be in hand beside it */
+    MG_SUSPECT_BESIDE, /* one message of each queue may be in hand alongside it */
     MG_SUSPECT_ISOLATED,
 };
 

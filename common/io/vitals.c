@@ -26,7 +26,7 @@ static void on_beaten(void *arg, const struct mg_err *err)
     vitals->unkept_boot_ms = err != NULL ? vitals->unkept_boot_ms : 0;
 }
 
-/* A role without a free session for heartbeats writes them beside its work. */
+/* A role without a free session for heartbeats writes them alongside its work. */
 static struct mg_store *beating(const struct mg_vitals *vitals)
 {
     const struct mg_vitals_of *of = &vitals->of;
@@ -48,7 +48,7 @@ static void beat(struct mg_vitals *vitals)
     beat.age_ms = now_ms - vitals->began_boot_ms;
     of->account(of->arg, &beat);
     if (beat.reason[0] == '\0' && mg_store_is_ready(of->store, beat.reason, sizeof(beat.reason))) {
-        /* beside a full disk, as beside a missing right, work may go on */
+        /* with a full disk, as with a missing right, work may go on */
         (void)mg_store_is_well(of->store, beat.reason, sizeof(beat.reason));
     }
     vitals->is_beating = true;

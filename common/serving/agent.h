@@ -49,14 +49,14 @@
 #define MG_INSTANCE_MAX       127
 /* Period of readiness and gauges. A change of the breaker or of a setting is reported at once. */
 #define MG_AGENT_TICK_MS 1000
-/* A second place is kept beside requests that are left for other instances, until none has come for this
+/* A second place is kept alongside requests that are left for other instances, until none has come for this
  * long. Each of them is redelivered after a second, 15 times. */
 #define MG_NEWER_ROOM_MS      30000
 #define MG_NEWER_PREFETCH_MIN 2 /* the prefetch during that time, at least */
 
 /* Parts of the memory for messages, each as 1/N of the whole. A request in hand counts twice, for its try has
  * a copy of the body. So does an answer: its buffer doubles as it grows. The executor and the broker's
- * interface hold the messages under way beside these. Together all stay below the whole. */
+ * interface hold the messages under way alongside these. Together all stay below the whole. */
 #define MG_AGENT_MEMORY_HELD    4 /* requests in hand, of all queues */
 #define MG_AGENT_MEMORY_ANSWERS 8 /* answers that are being read; divided among the services */
 
@@ -104,7 +104,7 @@ struct mg_job {
     bool replied_may_still_act;   /* tries.may_still_act, as in the reply that was written last */
     mg_job_end_fn *on_end;        /* cancels all that still runs for it, just before it is freed */
     struct mg_delivery *delivery; /* NULL: acked past complete-by, and the reply is owed */
-    struct mg_arena *arena;       /* memory that the request borrows beside the delivery's body */
+    struct mg_arena *arena;       /* memory that the request borrows alongside the delivery's body */
     struct mg_request request;
     struct mg_deadline deadline;
     struct mg_timer *timer;

@@ -65,7 +65,7 @@ static void serve(struct mg_served *served, int64_t now_ms)
         mg_served_wait_for_token(served);
     } else if (served->breaker.service_health == MG_HEALTH_PROBE &&
                served->breaker.state != MG_BREAKER_CLOSED) {
-        mg_served_answer_uncalled(served); /* these would only wait beside the probe, or for a free slot */
+        mg_served_answer_uncalled(served); /* these would only wait alongside the probe, or for a free slot */
     }
 }
 

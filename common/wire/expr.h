@@ -10,7 +10,7 @@
  * | form                                | meaning                                                          |
  * |-------------------------------------|------------------------------------------------------------------|
  * | 1  -2.50  1e3  "a"  'a'  true  null | literals; a text has CEL's escapes, r"…" has none                |
- * | ["CH", "LI"]                        | a list, after `in`, under a macro, in a comparison              |
+ * | ["CH", "LI"]                        | a list, after `in`, under a macro, in a comparison               |
  * | a.b  a["b"]  a[0]                   | a member, an element                                             |
  * | ! - + * == != < <= > >= in          | + joins texts; < compares numbers, texts by code point, times    |
  * | && || ?:                            | an error on one side counts only if the other does not decide    |
@@ -22,7 +22,7 @@
  * | string(x)                           | a number, boolean, time or text as text                          |
  * | round(n, places)                    | half away from zero (ours)                                       |
  * | divide(n, m, places)                | the quotient, rounded once; there is no `/` (ours)               |
- * | time(t)  duration("36h")            | RFC 3339; they compare, add and subtract (ours: d beside h m s)  |
+ * | time(t)  duration("36h")            | RFC 3339; they compare, add and subtract (ours: d, too)          |
  *
  * A missing member is an error, never null or false; has() asks for it. == between two types other than null
  * is an error. The clock, chance and the environment are out of reach: the same input gives the same value.
@@ -155,7 +155,7 @@ struct mg_expr_reference {
 /* Appends the path as a JSON pointer (RFC 6901): "/items/0/qty". */
 void mg_expr_reference_pointer(const struct mg_expr_reference *reference, struct mg_buf *ret_pointer);
 
-/* Calls `seen` for each reference, from left to right. An error beside && or || does not count if the other
+/* Calls `seen` for each reference, from left to right. An error next to && or || does not count if the other
  * side decides; hence a condition on either side guards the other. */
 void mg_expr_references(const struct mg_expr *expr,
                         void (*seen)(void *arg, const struct mg_expr_reference *reference), void *arg);

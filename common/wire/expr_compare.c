@@ -1,5 +1,5 @@
-/* Conditions beside each other: whether two are the same, opposites, or never both true. They are compared by
- * their form; nothing is evaluated but literals. */
+/* Conditions next to each other: whether two are the same, opposites, or never both true. They are compared
+ * by their form; nothing is evaluated but literals. */
 #include <string.h>
 
 #include "wire/expr_tree.h"

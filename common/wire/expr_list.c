@@ -269,7 +269,7 @@ bool mg_expr_run_in(struct mg_expr_run *run, int node, struct mg_expr_value *ret
 
 /* ---- macros ---- */
 
-/* One element of all() or exists(): true when it decides. A fault stays until the end, as beside && and ||.
+/* One element of all() or exists(): true when it decides. A fault stays until the end, as next to && and ||.
  */
 static bool run_test(struct mg_expr_run *run, int body, bool decider, struct mg_expr_fault *first)
 {

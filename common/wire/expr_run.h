@@ -24,7 +24,7 @@ enum mg_expr_fault_kind {
     MG_EXPR_FAULT_LIST,   /* a list of the expression as its result */
 };
 
-/* Its text is made only if it is the result: most faults beside && and || never are. */
+/* Its text is made only if it is the result: most faults next to && and || never are. */
 struct mg_expr_fault {
     enum mg_expr_fault_kind kind;
     enum mg_expr_type left, right;

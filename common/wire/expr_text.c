@@ -1,4 +1,5 @@
-/* Texts as they lie in JSON, with its escapes, beside texts without. They are compared as they would read. */
+/* Texts as they lie in JSON, with its escapes, alongside texts without. They are compared as they would read.
+ */
 #include <string.h>
 
 #include "wire/expr_tree.h"

@@ -68,7 +68,7 @@ static void check_header_twice(const struct mg_json_object *object, const char *
     names->given[names->count++] = name;
 }
 
-/* The fault of a value in every order: of a whole literal, or of a literal part beside references. Values of
+/* The fault of a value in every order: of a whole literal, or of a literal part next to references. Values of
  * references are checked when rendered. */
 static const char *literal_fault(struct mg_slice literal)
 {

@@ -10,9 +10,9 @@ extern const struct mg_json_limits MG_REQUEST_LIMITS; /* above a submission's: w
 /* Version 2 has headers, content_type and response in `request`. A reader of version 1 would pass them over,
  * and so make another call. */
 #define MG_REQUEST_VERSION_REACH 2
-/* Version 3 asks for an honest `executed` beside a good answer: maybe, if an earlier try or delivery may have
- * acted. The definition may judge that answer to be a refusal, which then proves nothing about them. A reader
- * of version 2 says yes. */
+/* Version 3 asks for an honest `executed` alongside a good answer: maybe, if an earlier try or delivery may
+ * have acted. The definition may judge that answer to be a refusal, which then proves nothing about them. A
+ * reader of version 2 says yes. */
 #define MG_REQUEST_VERSION_JUDGED 3
 
 struct mg_request {

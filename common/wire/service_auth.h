@@ -29,7 +29,7 @@ struct mg_oauth2 {
     char *scope, *audience, *ca_file; /* NULL: not given */
     struct mg_http_url endpoint;      /* token_url, parsed */
     bool is_secret_in_body;           /* RFC 6749 §2.3.1; false: by basic authentication */
-    /* Error codes by which the service refuses a token, beside 401: "http_403/TOKEN_EXPIRED". NULL-ended. */
+    /* Error codes by which the service refuses a token, besides 401: "http_403/TOKEN_EXPIRED". NULL-ended. */
     char *expired_when[MG_EXPIRED_WHEN_MAX + 1];
 };
 

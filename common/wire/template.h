@@ -34,7 +34,7 @@ enum mg_class mg_template_render_text(struct mg_slice text_template, mg_template
 enum mg_class mg_template_scan(struct mg_slice text, bool (*seen)(void *arg, const char *pointer), void *arg,
                                struct mg_err *err) MG_MUSTCHECK;
 
-/* True if each part of `text` beside its references passes `is_good`, and for a text that a scan refuses. */
+/* True if each part of `text` next to its references passes `is_good`, and for a text that a scan refuses. */
 bool mg_template_literals_are(struct mg_slice text, bool (*is_good)(struct mg_slice literal));
 
 /* NULL if a rendered path may be sent, else its fault with a valid form. It must start with "/", be printable

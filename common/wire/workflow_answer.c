@@ -1,9 +1,10 @@
 /*
  * The meaning of a service's good answer: `done_when` and `refused_when` of a step or its undo, over the
  * answer's body.
- * They see `result` (the answer's, as the service file takes it) beside all that the step's request may use.
+ * They see `result` (the answer's, as the service file takes it) alongside all that the step's request may
+ * use.
  *
- * A condition that cannot be evaluated counts as unclear, unless the other one holds, as beside && and || in
+ * A condition that cannot be evaluated counts as unclear, unless the other one holds, as next to && and || in
  * an expression. Nothing unclear is taken for done or refused.
  */
 #include "wire/workflow_answer.h"
@@ -303,8 +304,8 @@ static void code_take(struct mg_reply *reply)
     mg_buf_finish(&text);
 }
 
-/* Law 10, sticky maybe: beside a good answer, executed is maybe if the delivery may have acted before, and so
- * does accepted work. Then the refusal proves nothing about that. */
+/* Law 10, sticky maybe: alongside a good answer, executed is maybe if the delivery may have acted before, and
+ * so does accepted work. Then the refusal proves nothing about that. */
 static void refuse(struct mg_reply *reply)
 {
     bool is_proof = reply->kind == MG_KIND_VERIFY ||

@@ -1,5 +1,5 @@
 /* Parts of a condition that are the same for every order: constants, a comparison of a value with itself, and
- * opposites beside ||. Each is a slip of its author. */
+ * opposites next to ||. Each is a slip of its author. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "wire/workflow_exprs.h"
 #include "wire/workflow_guard.h"
 
-#define DISJUNCTS_MAX 32 /* more beside each other are not compared */
+#define DISJUNCTS_MAX 32 /* more of them in a row are not compared */
 
 struct constants {
     const struct mg_expr *expr;

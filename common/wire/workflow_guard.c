@@ -10,7 +10,7 @@
 
 #include "wire/workflow_exprs.h"
 
-#define REQUIREMENT_TEXT_MAX 256 /* it stands in a status's reason, beside the values */
+#define REQUIREMENT_TEXT_MAX 256 /* it stands in a status's reason, next to the values */
 #define WHY_MAX              400 /* bytes of the values after a verdict; the rest of an event row's reason */
 
 static const char *const REQUIREMENT_NAMES[] = {"that", "text", NULL};

@@ -20,7 +20,7 @@ import time
 from .processes import Failure, Process, free_port, plain_environment, wait_until
 
 MAKE_CERTS = pathlib.Path(__file__).resolve().parents[1] / "tls" / "make-dev-certs"
-CTL_S = 180.0    # of rabbitmqctl: beside other work on two cores a minute is sometimes not enough
+CTL_S = 180.0    # of rabbitmqctl: alongside other work on two cores a minute is sometimes not enough
 ACTOR = "makegood"  # whom RabbitMQ notes as the author of a change
 PROGRAM_S = 300  # of initdb, pg_basebackup, psql: none waits for another process, but a disk may be busy
 DATABASE = "makegood"

@@ -115,7 +115,7 @@ static void environment_make(const struct mg_agents_child_setup *setup, struct p
     }
 }
 
-/* The agent of the same installation: the file beside this program. */
+/* The agent of the same installation: the file next to this program. */
 static bool program_find(char ret_path[PATH_MAX])
 {
     ssize_t len = readlink("/proc/self/exe", ret_path, PATH_MAX - sizeof(PROGRAM) - 1);

@@ -9,7 +9,7 @@
 #include "audit.h"
 #include "wire/json_differ.h"
 
-/* A value in a difference; a person reads it beside others. */
+/* A value in a difference; a person reads it alongside others. */
 #define VALUE_MAX_BYTES 60
 
 const char *mg_promise_name(enum mg_promise promise)

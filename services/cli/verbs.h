@@ -8,7 +8,7 @@
 
 #include "cli.h"
 
-/* The options of a verb beside those of every verb: bits of a uint64_t. REASON, for verbs that change
+/* The options of a verb besides those of every verb: bits of a uint64_t. REASON, for verbs that change
  * something, has the reason and the operator. */
 #define MG_EXTRA_REASON     (UINT64_C(1) << 0)
 #define MG_EXTRA_VERSION    (UINT64_C(1) << 1)

@@ -385,7 +385,7 @@ static void junit_missing_write(const struct testing *testing, int step, int bra
     mg_buf_finish(&text);
 }
 
-/* A test of its own: a pipeline shows it beside the cases. */
+/* A test of its own: a pipeline shows it alongside the cases. */
 static void junit_coverage_write(struct mg_buf *out, const struct testing *testing)
 {
     mg_buf_printf(out, "  <testcase classname=\"%s\" name=\"coverage\">", testing->workflow->name);

@@ -250,7 +250,7 @@ static void on_state(void *arg, bool is_up, const char *reason)
     }
 }
 
-/* Beside this consumer of the replies there is another one: a scheduler. */
+/* Alongside this consumer of the replies there is another one: a scheduler. */
 static void on_seen(void *arg, const char *queue, int64_t ready, int64_t consumers)
 {
     struct mg_peer *peer = arg;

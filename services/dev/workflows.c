@@ -316,7 +316,7 @@ static void file_look(struct mg_workflows *workflows, const char *name)
     file->changed_at = status.st_mtim;
 }
 
-/* A definition: no hidden file, which an editor may keep beside it. */
+/* A definition: no hidden file, which an editor may keep alongside it. */
 static int is_definition(const struct dirent *entry)
 {
     size_t len = strlen(entry->d_name);

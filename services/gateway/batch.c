@@ -147,7 +147,7 @@ static void batch_answer(struct batch *batch)
 
 /* ---- a line ---- */
 
-/* Copies a line without the member of this value, and without the comma beside it and its blanks. */
+/* Copies a line without the member of this value, and without the comma next to it and its blanks. */
 static void member_cut(struct mg_slice line, struct mg_slice value, struct mg_buf *ret)
 {
     const char *blanks = " \t\r\n", *from = value.data, *to = value.data + value.len;

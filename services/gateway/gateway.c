@@ -16,7 +16,7 @@
 #define HANDLED_MAX       (MG_WAITS_MAX + MG_STREAMS_MAX + 500u) /* 500: calls in hand */
 #define NO_MEMORY         "could not start the gateway: no memory"
 
-/* Names the first thing that is not served beside those that are; "": all are. */
+/* Names the first thing that is not served alongside those that are; "": all are. */
 static void remark_make(const struct mg_gateway *gateway, char *ret_remark, size_t size)
 {
     char reason[MG_ERR_TEXT_MAX];

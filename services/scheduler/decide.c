@@ -26,7 +26,7 @@ static void item_decide(struct mg_batch *batch, struct mg_item *item)
                MG_LOG_TEXT("order_id", item->order_id),
                MG_LOG_TEXT("workflow", record != NULL ? record->workflow : ""));
         /* A supervisor's command is acked: it is sent again anyway. Left to others, it would be requeued
-         * until it is a dead letter, and its next copy beside it. */
+         * until it is a dead letter, and its next copy alongside it. */
         item->end = mg_command_comes_again(item) ? MG_END_ACK : MG_END_NEWER;
         return;
     }

@@ -19,7 +19,7 @@ struct mg_gate_queue {
     bool is_seen;
     bool is_returned;                /* no such queue: a request was returned since the last look */
     int64_t ready, consumers, since; /* since: published after the last look */
-    int64_t looked_at_boot_ms;       /* last extra look, beside the periodic ones */
+    int64_t looked_at_boot_ms;       /* last extra look, besides the periodic ones */
     int64_t left_boot_ms;            /* since when its last consumer is gone; 0: it has one, or never had */
     int64_t arrived;                 /* requests confirmed since the start */
     struct mg_queue_rest rest;       /* after a request that was not taken */

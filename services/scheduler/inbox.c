@@ -16,7 +16,7 @@
 /* With less room for publishing, new orders wait: orders under way need it. */
 #define MG_INTAKE_ROOM 64
 
-/* A restarted consumer may deliver a full prefetch beside the rest of the last one. More cannot belong to
+/* A restarted consumer may deliver a full prefetch alongside the rest of the last one. More cannot belong to
  * the present connection: the oldest are of an earlier one. The broker redelivers those, and their requeue
  * sends nothing. So a flapping connection does not fill the memory. */
 static void lane_trim(struct mg_scheduler *scheduler, enum mg_lane lane)

@@ -216,7 +216,7 @@ static bool leave_unread(struct mg_batch *batch, struct mg_work *work, enum mg_c
     return false;
 }
 
-/* Checks the properties beside the body: the reply queue and the order's identity. */
+/* Checks the properties besides the body: the reply queue and the order's identity. */
 static bool envelope_read(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_work *work = item->work;

@@ -117,7 +117,7 @@ struct mg_batch {
     struct mg_buf scratch;
 };
 
-/* Fields of the event row beside its transitions. */
+/* Fields of the event row besides its transitions. */
 struct mg_story {
     struct mg_slice by, reason;
 };

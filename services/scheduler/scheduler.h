@@ -59,7 +59,7 @@ struct mg_scheduler {
     struct mg_confirm confirm;
     struct mg_ack ack;
 
-    /* Beside the stages. */
+    /* Alongside the stages. */
     struct mg_pump pump;
     struct mg_workflows workflows;
     struct mg_cache cache;

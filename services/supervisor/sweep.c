@@ -310,7 +310,7 @@ static bool can_publish(struct mg_supervisor *supervisor)
 }
 
 /* Without a scheduler that takes commands, asking again would only fill the queue. A reply that lies unread
- * beside it must not be judged late: so this is a gap, too. */
+ * alongside it must not be judged late: so this is a gap, too. */
 static bool are_commands_taken(struct mg_supervisor *supervisor)
 {
     bool is_known = supervisor->commands_seen_boot_ms != 0 &&

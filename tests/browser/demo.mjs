@@ -31,7 +31,7 @@ export async function until(what, isSo) {
 }
 
 let submitted = 0;
-/** Posts `count` orders of a workflow and returns their ids; they may wait, fail or end. A `bare` payload has no number beside it. */
+/** Posts `count` orders of a workflow and returns their ids; they may wait, fail or end. A `bare` payload has no number alongside it. */
 export async function submit(count, {workflow = "sale", payload = {}, bare = false} = {}) {
   const ids = Array.from({length: count}, () => `browser-${process.pid}-${++submitted}`);
   await tool(["order", "submit", "-"], ids.map((id) => JSON.stringify({order_id: id, workflow, payload: bare ? payload : {number: id, ...payload}})).join("\n"));

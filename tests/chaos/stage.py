@@ -237,7 +237,7 @@ class Stage:
         self.cluster = None
         self.load = None
         self.restarts = {}       # process → when it is started again
-        self.second = None       # a node beside `rabbit`, and the queue that it shares, while a fault needs it
+        self.second = None       # a node next to `rabbit`, and the queue that it shares, while a fault needs it
         self.held = set()        # processes that stay down until a fault releases them
         self.may_die = set()     # names of processes with an end of their own that belongs to a fault
         self.deaths = []         # (name, code) of processes that ended without a signal of the nemesis

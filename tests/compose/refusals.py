@@ -35,7 +35,7 @@ REFUSALS = (
             r"role makegood_operator: permission denied for schema public;.* owner", "postgres", r"permission denied|must be owner"),
 )
 
-# Made beside the right ones, by the one container that may; each for the account of Makegood.
+# Made alongside the right ones, by the one container that may; each for the account of Makegood.
 MAKE_WRONG = """
 set -e
 certs=/usr/share/makegood/make-dev-certs kept=/volumes/setup/tls

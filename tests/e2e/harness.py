@@ -150,7 +150,7 @@ class Stage:
         self.cluster = cluster.Cluster(scratch, cluster.build_folder(), dsn, url, workflows=None, access=access,
                                        is_migrated=not owns_servers, **{**ONE_OF_EACH, **options})
         self.clients, self.database = [], None
-        self.others = []                  # processes beside the cluster's, with the same checks at their end
+        self.others = []                  # processes alongside the cluster's, with the same checks at their end
         self.expects_open_orders = False  # set by a scenario that leaves orders open on purpose
         self.ends_badly = set()           # names of services with an exit code that is not judged
 

@@ -13,7 +13,7 @@ HERE = cluster.REPOSITORY / "tests" / "e2e"
 RUN_S = 150  # half a minute, and the time-outs of a wrong agent
 RULES = ("report", "settings", "answer", "repeat", "verify", "high", "redelivered", "at_most_once", "late", "foreign", "unreadable", "newer",
          "pause", "resume", "limit", "clock", "undo", "replies")
-# Rules without evidence beside a broken one.
+# Rules without evidence next to a broken one.
 FOLLOWS = {"report": {"settings", "limit"}, "answer": set(RULES) - {"report", "settings", "replies", "answer"}, "resume": {"limit", "undo"},
            "settings": set()}
 

@@ -18,7 +18,7 @@ RULES = ("submit", "form", "persistent", "mandatory", "confirms", "reply_to", "s
          "unreadable", "members", "word", "rejected", "refused", "returned", "confirm_lost", "cut", "same_bytes", "new_id", "ends")
 POST = set(RULES[:7])
 LATER = set(RULES) - POST
-# Rules without evidence beside a broken one.
+# Rules without evidence next to a broken one.
 FOLLOWS = {"submit": LATER | {"statuses"}, "reply_to": LATER | {"statuses"}, "statuses": LATER, "mandatory": {"returned"},
            "confirms": {"refused", "returned"}}
 FAULTS = {"error": "ends"}  # a further fault against a rule: an end after which the client goes on

@@ -279,7 +279,7 @@ def an_order_with_slow_statements_holds_up_no_other_for_long(s):
 @scenario(schedulers=2)
 def an_order_that_is_set_aside_by_hand_stops_although_nothing_is_wrong_with_it(s):
     """Would catch: a verb that counts only for an order which the database refuses anyway."""
-    s.load_workflow("calm", [step("charge", "payment", complete_within="2m")])  # no deadline passes beside
+    s.load_workflow("calm", [step("charge", "payment", complete_within="2m")])  # no deadline passes alongside
     s.cluster.agents_of("payment")[0].pause()
     order = s.client.submit("calm")
     s.wait_step(order, "charge", "running")

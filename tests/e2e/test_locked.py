@@ -8,7 +8,7 @@ import psycopg2
 from harness import scenario
 from test_isolation import go_on, held, in_the_middle
 
-TOLD_S = 15 + 15  # the promise, and the slack of a machine that runs other tests beside this one
+TOLD_S = 15 + 15  # the promise, and the slack of a machine that runs other tests alongside this one
 CLOSED_S = 60     # an alert closes when its cause was not seen for 15 s
 
 

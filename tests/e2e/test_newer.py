@@ -10,7 +10,7 @@ from harness import scenario
 
 FLOOD = 3000
 ORDERS = 20
-ORDER_MAX_S = 5.0  # beside the flood, from its post to its last status
+ORDER_MAX_S = 5.0  # alongside the flood, from its post to its last status
 NEWER = json.dumps({"v": 99, "order_id": "x"}).encode()
 
 

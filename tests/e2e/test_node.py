@@ -1,5 +1,5 @@
 """The Node library of proto/clients: its agent serves the steps of a service and keeps the protocol, its client follows its orders.
-Beside it, a client generated from the gateway's contract."""
+Alongside it, a client generated from the gateway's contract."""
 
 import subprocess
 

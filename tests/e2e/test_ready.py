@@ -11,7 +11,7 @@ from local import processes
 from test_console import Console
 
 READY_S = 5.0  # the bound of /readyz
-SLACK_S = 3.0  # of a machine that runs other tests beside this one
+SLACK_S = 3.0  # of a machine that runs other tests alongside this one
 
 
 def becomes_unready(s, members, part):

@@ -12,7 +12,7 @@ import test_gateway as gateway
 from harness import scenario, step
 from local import processes
 
-TOLD_S = 15 + 25  # the promise, and the slack of a machine that runs other tests beside this one
+TOLD_S = 15 + 25  # the promise, and the slack of a machine that runs other tests alongside this one
 
 
 @contextlib.contextmanager
@@ -283,7 +283,7 @@ def server_of_the_leader(s):
 @scenario(supervisors=2, own_servers=True)
 def a_leader_lock_kept_by_its_server_process_is_reported_by_each_supervisor(s):
     """Would catch: a server process that stands, so that no supervisor leads for as long, while each is ready; a standby that is not
-    ready beside a leader that is well."""
+    ready alongside a leader that is well."""
     s.wait(lambda: all(process.get("/readyz")[0] == 200 for process in s.cluster.supervisors), "leader and standby are ready", TOLD_S)
     pid = server_of_the_leader(s)
     os.kill(pid, signal.SIGSTOP)

@@ -1,5 +1,5 @@
 /*
- * Evaluates expressions for the scripts beside it. Each line of the input is {"expr": "…", "roots": {…}};
+ * Evaluates expressions for the scripts next to it. Each line of the input is {"expr": "…", "roots": {…}};
  * each line of the output is one of
  *   {"value": …, "text": "…", "steps": 3}   text: as within a longer text; absent for null, lists and objects
  *   {"error": "column 1: …"}                at evaluation

@@ -1,8 +1,8 @@
 /*
- * Words that people enter in the tool and the console beside ids: moments, rates, limits and the filters of a
- * bulk action; and strangers' texts in their printable form. The input is one text for all readers and, each
- * after a NUL, the other words of a filter. An accepted value equals a second reader's result and fits the
- * database.
+ * Words that people enter in the tool and the console besides ids: moments, rates, limits and the filters of
+ * a bulk action; and strangers' texts in their printable form. The input is one text for all readers and,
+ * each after a NUL, the other words of a filter. An accepted value equals a second reader's result and fits
+ * the database.
  */
 #include <math.h>
 #include <regex.h>

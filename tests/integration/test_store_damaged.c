@@ -403,7 +403,7 @@ static const char STORED[] =
     "INSERT INTO workflow (name, version, definition) VALUES ('w', 1, '{\"steps\":[{\"service\":\"inventory\"}]}'),"
     "  ('v', 1, '{\"steps\":[{\"service\":\"payment\"}]}')";
 
-/* Kills the parts of a payload of some 60 KB, which lie beside the table. */
+/* Kills the parts of a payload of some 60 KB, which lie next to the table. */
 static const char PAYLOAD_LOST[] =
     "CREATE EXTENSION IF NOT EXISTS pg_surgery;"
     "UPDATE orders SET payload = (SELECT '\"' || string_agg(md5(n::text), '') || '\"' FROM generate_series(1, 2000) n)"

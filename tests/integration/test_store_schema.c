@@ -259,7 +259,7 @@ END_TEST
 
 #define PLAN "-- serves programs from schema 1\n-- a plan of statements\n"
 
-/* Would catch: a statement of a plan in a transaction, which an index that is built beside programs cannot
+/* Would catch: a statement of a plan in a transaction, which an index that is built alongside programs cannot
  * have; a plan that is recorded before its end; one that begins anew. */
 START_TEST(a_plan_goes_on_where_it_was_interrupted)
 {

@@ -1,4 +1,5 @@
-/* The tables beside the orders: services' gates, alerts, workflow definitions, and the operator's reports. */
+/* The tables alongside the orders: services' gates, alerts, workflow definitions, and the operator's reports.
+ */
 #include "store_fixture.h"
 
 #include <stdio.h>

@@ -99,7 +99,7 @@
 #define FACT_REFUSE 2
 
 /* Words of replies; a request's word is its kind. An open reply is about a call that was given up, or that
- * has another delivery of its request beside it. Then a call of the attempt may still act. */
+ * has another delivery of its request alongside it. Then a call of the attempt may still act. */
 #define DO_DONE         0
 #define DO_DONE_OPEN    1
 #define DO_REFUSED_NO   2 /* permanent, executed: no */

@@ -224,7 +224,7 @@ send:
 
 /*
  * common/serving and services/agent. One agent without memory stands for any number. A
- * call that runs beside others is a call that acts later (`calls`). A request that two agents work on is a marked copy
+ * call that runs alongside others is a call that acts later (`calls`). A request that two agents work on is a marked copy
  * that is taken later.
  */
 proctype agent()

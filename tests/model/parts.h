@@ -306,7 +306,7 @@ static bool is_pivot_spent(const struct Row *row)
     return PIVOT && is_over && !is_running(row, 1) && (row->flags[1] & IS_MAYBE);
 }
 
-/* Nothing is undone beside a pivot in effect. */
+/* Nothing is undone alongside a pivot in effect. */
 static void pivot_check(const struct Row *row)
 {
     if (PIVOT && now.effects[1] != 0 && row->state[0] >= MG_STEP_UNDO_PENDING) {

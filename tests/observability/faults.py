@@ -694,7 +694,7 @@ OVERDUE_LIMIT = 2  # of the supervisors; see AttemptsExpire
 STAGES = (
     (OrdersFail, AgentsDie, RemoteIsAway, BindingIsLost, ServiceFileIsBroken, BulkActionFails, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
      ClientIsGone, WebhookIsAway, WebhookHasNoQueue, WebhookIsSlow, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
-    (DatabaseRefuses,),  # dead letters are requeued: so no nonsense may lie beside them
+    (DatabaseRefuses,),  # dead letters are requeued: so no nonsense may lie next to them
     (ServersStutter,),
     (SweepsAreSlow,),
     (TableIsLocked,),

@@ -41,7 +41,7 @@ struct sim_options {
     bool is_rough;  /* a rough run, by any seed */
     /* With a script, neither `faults` nor `orders` count. */
     const struct sim_script *script;
-    struct sim_strike strike;  /* one more fault beside the script's */
+    struct sim_strike strike;  /* one more fault alongside the script's */
     void (*on_struck)(void);   /* called when it strikes; may be NULL */
     void (*on_finished)(void); /* when all nodes have ended in good order */
 };

@@ -105,7 +105,7 @@ void sim_trace(const char *format, ...) MG_PRINTF(1, 2);
 /* An invariant does not hold: the run ends here. `name` is a constant, one of the invariants in README.md. */
 void sim_violated(const char *name, const char *format, ...) MG_PRINTF(2, 3) __attribute__((noreturn));
 
-/* ---- the database (store_*.c), beside io/store/store.h ---- */
+/* ---- the database (store_*.c), besides io/store/store.h ---- */
 
 void sim_store_start(void);     /* plans its faults; before any node starts */
 void sim_store_heal(void);      /* faults end: up, writable, its clock right from now on */

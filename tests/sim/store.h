@@ -1,5 +1,5 @@
 /*
- * Functions of the simulated database beside sim.h, for its comparison with PostgreSQL (fidelity/). The
+ * Functions of the simulated database besides sim.h, for its comparison with PostgreSQL (fidelity/). The
  * production store (common/io/store) is linked and uses it through io/pg/pg.h; store_tables.h describes
  * its design.
  */

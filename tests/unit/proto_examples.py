@@ -47,7 +47,7 @@ def check_enums(node, where, words):
 
 def c_verdicts(message, paths):
     arguments = [part for path in paths for part in (message, path)]
-    # files that a service file names are found beside the examples
+    # files that a service file names are found next to the examples
     run = subprocess.run([TOOL] + arguments, cwd=os.path.join(PROTO, "examples", message), check=True,
                          capture_output=True, text=True)
     lines = run.stdout.split("\n")[:-1]

@@ -78,7 +78,7 @@ class Verdicts:
 
     @staticmethod
     def judge(message, some):
-        # files that a service file names are found beside the examples
+        # files that a service file names are found next to the examples
         run = subprocess.run([TOOL, *[part for _, _, path, _ in some for part in (message, path)]], cwd=PROTO / "examples" / message,
                              capture_output=True, check=False)
         lines = run.stdout.decode(errors="surrogateescape").split("\n")[:-1]

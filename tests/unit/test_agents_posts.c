@@ -199,8 +199,8 @@ START_TEST(a_file_counts_once_it_is_the_same_at_two_looks)
 }
 END_TEST
 
-/* Catches: an old process that drains before the new one serves; one that stays beside it; two that wait for
- * each other. */
+/* Catches: an old process that drains before the new one serves; one that stays alongside it; two that wait
+ * for each other. */
 START_TEST(a_new_process_takes_over_once_it_is_ready)
 {
     serve();

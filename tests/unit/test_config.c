@@ -530,7 +530,7 @@ static const struct {
     {"user='never closed password=pw", "user=***"},
     {" postgresql://u:p@h/db", " postgresql://u:***@h/db"},
     {"\"postgresql://u:p@h/db\"", "\"postgresql://u:***@h/db\""},
-    {"dsn postgresql://u:p@h/db", "dsn ***"}, /* one with a mistake in its scheme, or beside it */
+    {"dsn postgresql://u:p@h/db", "dsn ***"}, /* one with a mistake in its scheme, or next to it */
     {"u:p@h/db", "***"},
     {"postgresql:/u:p@h/db?sslmode=require host=x", "*** host=x"},
     {"plain words", "plain words"},

@@ -332,7 +332,7 @@ START_TEST(users_of_two_proxies_are_two)
 }
 END_TEST
 
-/* ---- tokens beside it ---- */
+/* ---- tokens alongside it ---- */
 
 /* Catches: a proxy's user that acts with the token of a session in the same browser, or the reverse; a
  * proxy's token that lets a person in. */

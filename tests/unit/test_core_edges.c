@@ -269,8 +269,8 @@ START_TEST(undone_step_that_turned_up_again_can_be_found_absent)
 END_TEST
 
 /* Catches: a fence that begins anew at 0, so that replies of attempts long over count again. Such a number
- * comes from a wrong agent only. A person must look at the order, and ready steps beside it stay where they
- * are. */
+ * comes from a wrong agent only. A person must look at the order, and ready steps alongside it stay where
+ * they are. */
 START_TEST(attempts_number_never_wraps)
 {
     plan.steps[1].after = plan.steps[2].after = 0;

@@ -25,7 +25,7 @@ static const char *const EVENTS[EVENT_COUNT] = {
     "done",    "done, no result", "lost",     "late",  "silent", "in doubt, acted", "in doubt", "no",
     "refused", "accepted",        "finishes", "fails", "due",    "expired"};
 
-/* How the first step is made beside its policy. */
+/* How the first step is made besides its policy. */
 enum shape {
     SHAPE_PLAIN,
     SHAPE_POLLED,

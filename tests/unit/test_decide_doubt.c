@@ -13,7 +13,7 @@ static enum mg_verdict resume(void)
     return operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE);
 }
 
-/* Two steps beside each other. a is in doubt, b is refused for good: in error. */
+/* Two steps in parallel. a is in doubt, b is refused for good: in error. */
 static void fail_beside_a_doubt(enum mg_on_unknown on_unknown)
 {
     plan.step_count = 2;

@@ -141,7 +141,7 @@ START_TEST(refusal_of_the_repeated_do_proves_that_nothing_stands)
 }
 END_TEST
 
-/* Catches: nothing to undo, by an answer beside which another attempt may still act. */
+/* Catches: nothing to undo, by an answer alongside which another attempt may still act. */
 START_TEST(refusal_proves_nothing_while_an_attempt_may_act)
 {
     turn_back_in_doubt();

@@ -101,7 +101,7 @@ START_TEST(an_undo_that_its_verify_finds_failed_is_resumed_under_its_key)
 }
 END_TEST
 
-/* Catches: a second refund beside one that the service works on. */
+/* Catches: a second refund alongside one that the service works on. */
 START_TEST(an_accepted_undo_whose_polls_fail_is_resumed_under_its_key)
 {
     submit_accepted_undo();

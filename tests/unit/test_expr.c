@@ -116,7 +116,7 @@ static const struct {
     {"payload.nothing.all(i, i.x)", "true"},
     {"[1, 2].exists(x, ['a' + 'b'].exists(y, y + 'c' == 'abc' && x == 2))", "true"},
     {"payload.items.all(a, payload.items.exists(b, b.sku == a.sku))", "true"},
-    /* an error beside a decision */
+    /* an error next to a decision */
     {"payload.coupon == 'X' || true", "true"},
     {"true || payload.coupon == 'X'", "true"},
     {"payload.coupon == 'X' && false", "false"},

@@ -282,7 +282,7 @@ START_TEST(the_steps_follow_the_size_of_the_values)
 }
 END_TEST
 
-/* Catches: an end of the steps that counts as an error beside a decision. */
+/* Catches: an end of the steps that counts as an error next to a decision. */
 START_TEST(the_end_of_the_steps_is_absorbed_by_nothing)
 {
     const struct mg_expr *expr;

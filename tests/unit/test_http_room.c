@@ -23,7 +23,7 @@ static int done_count, halves_wait_ms;
 static atomic_int halves;
 static sem_t rest_wanted; /* of the bodies: one for each server */
 static struct mg_timer *watcher;
-static const int *small_status; /* of a call beside them; NULL: there is none */
+static const int *small_status; /* of a call alongside them; NULL: there is none */
 static bool gives_up;           /* half of the calls, while they wait */
 
 /* Half of the body, and the rest on the test's command. */

@@ -51,7 +51,7 @@ START_TEST(an_id_is_a_text_that_can_be_stored)
 }
 END_TEST
 
-/* Would catch: a refused order that is not found, because its id stands only in the body, or only beside it.
+/* Would catch: a refused order that is not found, because its id stands only in the body, or only next to it.
  */
 START_TEST(a_letter_is_found_by_its_order)
 {

@@ -46,7 +46,7 @@ static void with_examples(size_t reader, const char *kind, void (*use)(size_t re
     char folder[512], path[1024];
     int count = 0;
     (void)snprintf(folder, sizeof(folder), "%s/proto/examples/%s", MG_SOURCE_DIR, READERS[reader].message);
-    ck_assert_int_eq(chdir(folder), 0); /* a service file names files beside it */
+    ck_assert_int_eq(chdir(folder), 0); /* a service file names files next to it */
     DIR *dir = opendir(kind);
     if (dir != NULL) {
         for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {

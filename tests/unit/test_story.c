@@ -172,7 +172,7 @@ START_TEST(rounds_that_wait_for_something_else_are_distinguished)
 }
 END_TEST
 
-/* Would catch: a number of attempts that all kinds share, beside a limit of one kind. */
+/* Would catch: a number of attempts that all kinds share, alongside a limit of one kind. */
 START_TEST(a_step_has_its_attempts_by_kind)
 {
     char *step_columns[] = {(char[]){"step"}, (char[]){"state"}, (char[]){"maybe"}, (char[]){"error_text"}};

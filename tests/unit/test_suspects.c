@@ -61,7 +61,7 @@ START_TEST(beside_a_suspect_no_innocent_one_opens_a_consumer)
 }
 END_TEST
 
-/* Would catch: a queue that is consumed beside an isolated message, or for ever closed after it. */
+/* Would catch: a queue that is consumed alongside an isolated message, or for ever closed after it. */
 START_TEST(beside_an_isolated_one_nothing_is_consumed)
 {
     came(0, MG_SUSPECT_BESIDE, true);

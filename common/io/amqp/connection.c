@@ -11,8 +11,8 @@
  * frame of at most 384 KiB nests some 56,000 tables, at 110 bytes of stack each. That needs less than the
  * 8 MiB of the stacks that decode it (the main thread; connecting threads consume nothing). From 0.14 on it
  * refuses more than 100 levels, and with them the connection: such a message ends its consumer's connection
- * until the broker sets it aside by its limit of deliveries, perhaps with others that were delivered beside
- * it.
+ * until the broker sets it aside by its limit of deliveries, perhaps with others that were delivered
+ * alongside it.
  */
 #include "io/amqp/connection.h"
 #include "io/reach.h"

@@ -9,7 +9,8 @@
 
 #define APPLY "makegood broker apply"
 
-/* Prefix and suffix of a service's or client's name, the option that takes it, and a flag beside it or "". */
+/* Prefix and suffix of a service's or client's name, the option that takes it, and a flag next to it or "".
+ */
 static const struct {
     const char *prefix, *suffix, *option, *flag;
 } PATTERNS[] = {

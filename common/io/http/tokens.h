@@ -21,7 +21,7 @@ struct mg_token {
 struct mg_tokens_format {
     /* Reads the first word of a line; 0: it is not valid. */
     unsigned int (*rights_of)(struct mg_slice word);
-    bool (*is_name)(struct mg_slice name); /* beside mg_token_name_is_valid; NULL: any other name is valid */
+    bool (*is_name)(struct mg_slice name); /* besides mg_token_name_is_valid; NULL: any other name is valid */
     const char *expected;                  /* a line's form, for a refusal */
 };
 

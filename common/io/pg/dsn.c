@@ -152,8 +152,8 @@ static bool list_take(const char **list, char ret_item[HOST_SIZE])
     return true;
 }
 
-/* The first host on another machine; false: none. An address counts before the name beside it; neither, or a
- * path, means a socket of this machine. */
+/* The first host on another machine; false: none. An address counts before the name alongside it; neither, or
+ * a path, means a socket of this machine. */
 static bool hosts_leave_machine(const char *hosts, const char *addresses, char ret_host[HOST_SIZE])
 {
     char host[HOST_SIZE] = "", address[HOST_SIZE] = "";

@@ -125,7 +125,7 @@ static void enlist(struct mg_pg *pg, struct mg_pg_call *call)
     pg->call_bytes += call->bytes;
 }
 
-/* Has a Sync of its own: a failure beside it does not undo it, and its own failure affects only the calls
+/* Has a Sync of its own: a failure alongside it does not undo it, and its own failure affects only the calls
  * that need it. */
 static bool prepare(struct mg_pg *pg, const struct mg_sql *sql)
 {

@@ -37,8 +37,8 @@ struct migrations {
 static enum mg_class read_folder(const char *directory, struct migrations *list, struct mg_err *err);
 static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations *list, struct mg_err *err);
 
-/* Held until the session ends. Another migration may hold it, which builds an index beside the programs. Such
- * a build waits for each statement that runs, so this one must be short: a single long wait would be a
+/* Held until the session ends. Another migration may hold it, which builds an index alongside the programs.
+ * Such a build waits for each statement that runs, so this one must be short: a single long wait would be a
  * deadlock. */
 static const char TRY_LOCK[] = "SELECT pg_try_advisory_lock(" MG_SQL_LOCK("2") ")::int";
 #define LOCK_PAUSE     "SELECT pg_sleep(0.2)"

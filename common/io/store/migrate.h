@@ -16,8 +16,8 @@ struct mg_migration {
     bool is_applied;
     /* The text is one query. The rows of its only column are statements, run one by one, each in a
      * transaction of its own or in none. The query is asked again until it has no row; so it goes by what it
-     * finds, and an interrupted plan goes on with the next migration. For indexes that are built beside the
-     * programs. */
+     * finds, and an interrupted plan goes on with the next migration. For indexes that are built alongside
+     * the programs. */
     bool is_plan;
 };
 

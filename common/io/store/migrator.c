@@ -106,7 +106,7 @@ static enum mg_class try_whole(struct mg_migrator *migrator, const struct mg_mig
     return class == MG_OK ? run(migrator, "COMMIT", err) : class;
 }
 
-/* What runs beside the programs stops none of them, and would begin anew with each try. */
+/* What runs alongside the programs stops none of them, and would begin anew with each try. */
 static enum mg_class try_statement(struct mg_migrator *migrator, const char *statement, struct mg_err *err)
 {
     int64_t left_ms = migrator->lock_wait_ms - migrator->waited_ms;

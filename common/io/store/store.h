@@ -272,7 +272,7 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
 /* ---- services, alerts, workflows ---- */
 
 /* Kept reports of agents of one service: twice as many as have shares in a limit. After a restart of all, the
- * old names stand beside the new. Two parallel schedulers may briefly keep some more. */
+ * old names stand next to the new. Two parallel schedulers may briefly keep some more. */
 #define MG_SERVICE_INSTANCES_MAX 256
 struct mg_service_state {
     const char *service, *instance, *breaker; /* breaker: "closed", "open", "half_open" */

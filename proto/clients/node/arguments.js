@@ -61,7 +61,7 @@ export function checkUrl(value) {
   throw new TypeError("the URL should be amqps://user:password@host:port/vhost, or amqp:// without TLS");
 }
 
-/** The members of a submission beside its workflow and payload. */
+/** The members of a submission besides its workflow and payload. */
 function checkMembers(members) {
   for (const [name, value] of Object.entries(members)) {
     if (value === undefined) continue;

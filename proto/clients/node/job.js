@@ -54,7 +54,7 @@ export class Job {
   reply() {
     const {request, outcome} = this;
     let {executed} = outcome;
-    // Beside a good answer to version 3, which may be judged to be a refusal, "yes" speaks for earlier deliveries as well.
+    // Alongside a good answer to version 3, which may be judged to be a refusal, "yes" speaks for earlier deliveries as well.
     const isDoubtful = executed === "no" ? request.kind !== "verify" : executed === "yes" && request.kind === "do" && request.version >= 3;
     if (this.mayStillAct && isDoubtful) executed = "maybe";
     const isCut = this.result === null || Buffer.byteLength(this.result) > RESULT_MAX;

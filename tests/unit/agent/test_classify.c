@@ -233,7 +233,7 @@ START_TEST(only_the_service_itself_answers_that_there_is_nothing)
 }
 END_TEST
 
-/* Catches: an undo beside accepted work that no poll asks about. */
+/* Catches: an undo alongside accepted work that no poll asks about. */
 START_TEST(accepted_work_without_a_poll_may_still_act)
 {
     struct mg_http_answer answer = {

@@ -157,7 +157,7 @@ static void expect_not_made(int number)
     ck_assert_str_eq(reply->error_code, "breaker_open");
 }
 
-/* Would catch: attempts used up to find an outage that others have found; an agent that probes beside the
+/* Would catch: attempts used up to find an outage that others have found; an agent that probes alongside the
  * named prober; one that stays closed when the outage is over. */
 START_TEST(it_follows_the_health_of_the_others_until_that_changes)
 {

@@ -560,7 +560,7 @@ int main(void)
 {
     Suite *suite = suite_create("agent deadline");
     TCase *tcase = tcase_create("deadline");
-    tcase_set_timeout(tcase, 60); /* half a minute of the clock in steps of 10 ms, beside other tests */
+    tcase_set_timeout(tcase, 60); /* half a minute of the clock in steps of 10 ms, alongside other tests */
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, without_requests_the_wall_clock_is_believed);
     tcase_add_test(tcase, fresh_requests_show_a_clock_that_is_ahead_and_correct_it);

@@ -264,7 +264,7 @@ START_TEST(a_client_may_prove_itself_in_the_body)
 END_TEST
 
 /* Two calls: one with the token t1, and one in the last minute of its `life`, 1,000 s. The second goes out at
- * once, and a renewal of the token beside it. */
+ * once, and a renewal of the token alongside it. */
 static void call_in_last_minute(const char *life)
 {
     char token[128];

@@ -51,7 +51,7 @@ START_TEST(code_and_text_are_found_where_services_put_them)
 }
 END_TEST
 
-/* Catches: places in the service file that count for nothing, and others that count beside them. */
+/* Catches: places in the service file that count for nothing, and others that count alongside them. */
 START_TEST(the_service_file_names_the_places)
 {
     const char *body = "{\"code\":\"outer\",\"message\":\"m\",\"fault\":{\"id\":\"E7\",\"a/b\":\"slash\"}}";

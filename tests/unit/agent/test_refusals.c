@@ -113,7 +113,7 @@ END_TEST
 START_TEST(an_ending_agent_returns_messages_for_a_newer_version_at_once)
 {
     fakes_deliver_typed(0, "request_batch", "{}", 0);
-    ck_assert_str_eq(fakes.story, "u"); /* a place beside it */
+    ck_assert_str_eq(fakes.story, "u"); /* a place alongside it */
     mg_agent_drain(&flow_agent);
     ck_assert_str_eq(fakes.story, "uppq");
     fakes_deliver_typed(0, "request_batch", "{}", 0);

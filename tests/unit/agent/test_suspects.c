@@ -1,5 +1,5 @@
 /*
- * Requests that may crash their agents, and the requests beside them. A process that crashes costs all
+ * Requests that may crash their agents, and the requests alongside them. A process that crashes costs all
  * messages in hand one delivery each, and 20 make a dead letter. Each test names the failure that it would
  * catch.
  */
@@ -101,7 +101,7 @@ START_TEST(a_request_redelivered_often_is_called_last_and_alone)
 }
 END_TEST
 
-/* Would catch: a service that stalls for minutes because of one slow call, beside an isolated request
+/* Would catch: a service that stalls for minutes because of one slow call, alongside an isolated request
  * or its own. */
 START_TEST(neither_waiting_nor_being_alone_lasts_long)
 {
@@ -130,7 +130,7 @@ START_TEST(a_message_left_to_a_newer_version_is_no_suspect)
     fakes_deliver_typed(0, "unheard_of", "{}", 9);
     ck_assert_int_eq(fakes.prefetch[0], 4);
     deliver("guilty", 1, 9);
-    flow_wait_calls(1); /* beside them */
+    flow_wait_calls(1); /* alongside them */
 }
 END_TEST
 

@@ -88,7 +88,7 @@ struct fake_broker {
     uint16_t prefetch[MG_CONSUMERS_MAX];  /* of those that were resumed */
     bool is_off[MG_CONSUMERS_MAX];        /* paused since */
     int64_t queue_ready, queue_consumers; /* the figures of a watched queue; consumers -2: it is not seen */
-    int looks;                            /* looks out of turn, beside the watch's period */
+    int looks;                            /* looks out of turn, alongside the watch's period */
 };
 extern struct fake_broker fake_broker;
 

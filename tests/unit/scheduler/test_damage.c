@@ -91,7 +91,7 @@ static const struct {
 };
 #define DAMAGE_COUNT (int)(sizeof(DAMAGES) / sizeof(DAMAGES[0]))
 
-/* ---- the damaged order beside a sound one ---- */
+/* ---- the damaged order alongside a sound one ---- */
 
 /* Would catch: damage that is judged as the order's own failure, so that its paid steps are undone; damage
  * that is left to a newer scheduler, which is not there, without an alert. */

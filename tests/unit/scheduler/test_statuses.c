@@ -11,7 +11,7 @@
 #include "stage.h"
 #include "wire/status.h"
 
-/* Two steps beside each other, the first of which can be undone. */
+/* Two steps in parallel, the first of which can be undone. */
 #define PARALLEL(on_failure)                                                                                 \
     "{\"workflow\":\"two\",\"version\":1,\"complete_within\":\"15m\",\"on_failure\":\"" on_failure "\","     \
     "\"on_expiry\":\"compensate\",\"steps\":["                                                               \

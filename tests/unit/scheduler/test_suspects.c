@@ -1,5 +1,5 @@
 /*
- * Messages that may crash their handlers, and the messages beside them. A process that crashes costs all
+ * Messages that may crash their handlers, and the messages alongside them. A process that crashes costs all
  * messages in hand one delivery each, and 20 make a dead letter.
  */
 #include <check.h>

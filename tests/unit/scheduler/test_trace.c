@@ -152,8 +152,8 @@ START_TEST(without_a_collector_the_context_is_passed_on_unchanged)
 }
 END_TEST
 
-/* Catches: a span of a decision that another instance overtook, beside that of the one that took its place; a
- * repeat with a second span. */
+/* Catches: a span of a decision that another instance overtook, besides that of the one that took its place;
+ * a repeat with a second span. */
 START_TEST(a_repeated_decision_is_recorded_once)
 {
     stage_submit("o1", false);

@@ -1,4 +1,4 @@
-/* The supervisor's questions to the store beside the sweep: due parked steps, owed statuses, orders passed
+/* The supervisor's questions to the store besides the sweep: due parked steps, owed statuses, orders passed
  * by. */
 #include <assert.h>
 #include <string.h>

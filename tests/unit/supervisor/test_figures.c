@@ -25,7 +25,7 @@ static const char *const FIGURES[][FAKE_COLUMNS] = {
     {"owed", "", "", "2", "1500"},
 };
 
-/* Would catch: a process that counts beside the leader. */
+/* Would catch: a process that counts alongside the leader. */
 START_TEST(only_the_leader_counts)
 {
     fake_pass(50);

@@ -47,7 +47,7 @@ START_TEST(a_standby_never_asks)
 }
 END_TEST
 
-/* Catches: supervisors that are ready while none leads; one that stays unready beside the next leader. */
+/* Catches: supervisors that are ready while none leads; one that stays unready alongside the next leader. */
 START_TEST(a_lock_that_is_kept_without_leading_makes_none_ready)
 {
     char reason[512];

@@ -40,7 +40,7 @@ START_TEST(each_due_becomes_one_command)
 }
 END_TEST
 
-/* Catches: statuses that are never tried again; a question beside each of many sweeps in a row. */
+/* Catches: statuses that are never tried again; a question alongside each of many sweeps in a row. */
 START_TEST(owed_statuses_are_asked_for_after_a_sweep)
 {
     fake_lead(100);

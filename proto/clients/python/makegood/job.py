@@ -90,7 +90,7 @@ class Job:
         request, outcome = self.request, self.outcome
         assert outcome is not None
         executed = outcome.executed
-        # Beside a good answer to version 3, which may be judged to be a refusal, "yes" speaks for earlier deliveries as well.
+        # Alongside a good answer to version 3, which may be judged to be a refusal, "yes" speaks for earlier deliveries as well.
         is_doubtful = executed == "no" and request.kind != "verify" or executed == "yes" and request.kind == "do" and request.version >= 3
         if self.may_still_act and is_doubtful:
             executed = "maybe"
