@@ -49,7 +49,7 @@ struct mg_process {
     struct mg_store *store;
     struct mg_store *beats;     /* a session of heartbeats alone; NULL: they go through `store` */
     const char *probe_exchange; /* one that the program may publish to; NULL: the broker is not probed */
-    struct mg_vitals *vitals;   /* behind `create` */
+    struct mg_vitals *vitals;   /* after `create` */
 };
 
 struct mg_process_service {

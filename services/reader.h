@@ -1,4 +1,4 @@
-/* The database of a program that moves no orders: a session for its reports, and one beside it for statements
+/* The database of a program that moves no orders: a session for its reports, and another for statements
  * that may take longer. */
 #ifndef MG_READER_H
 #define MG_READER_H

@@ -124,7 +124,7 @@ struct mg_cause_reply {
     /* A call of this attempt that was given up, or another copy of its request, may still be at work at the
      * service, or may reach it later. Implied for accepted work. */
     bool may_still_act;
-    /* Of a verify: by the definition the work has failed for good, and nothing of it stands. The word of the
+    /* In a verify: by the definition the work has failed for good, and nothing of it stands. The word of the
      * service about this key, where a refused verify is only one that was not answered. */
     bool is_work_refused;
     int64_t retry_after_ms; /* the service's Retry-After; -1: none */

@@ -14,7 +14,7 @@ static const char *const NAMES[] = {
     "v",         "order_id", "step",           "attempt",       "kind",  "outcome",     "executed", "result",
     "truncated", "error",    "retry_after_ms", "may_still_act", "probe", "http_status", NULL};
 static const char *const ERROR_NAMES[] = {"code", "reason", "text", "message", "body", NULL};
-#define REASON_SIZE 32 /* a longer word is none of ours */
+#define REASON_SIZE 32 /* a longer word is unknown here */
 /* Before the status of the service's own answer. */
 static const char HTTP[] = "http_";
 
@@ -56,7 +56,7 @@ void mg_error_code_of_status(int http_status, char ret_code[MG_ERROR_CODE_MAX + 
     (void)snprintf(ret_code, MG_ERROR_CODE_MAX + 1, "%s%d", HTTP, http_status);
 }
 
-/* The status of "http_422"; 0: it is none of HTTP. */
+/* The status of "http_422"; 0: it is not of HTTP. */
 static int http_status_of(struct mg_slice class)
 {
     const size_t prefix = sizeof(HTTP) - 1;
@@ -73,7 +73,7 @@ static int http_status_of(struct mg_slice class)
     return status >= MG_HTTP_STATUS_MIN ? status : 0;
 }
 
-/* Only these two have the service's own code behind them. */
+/* Only these two have the service's own code after them. */
 static enum mg_error_reason reason_of(struct mg_slice class, int http_status, bool has_own)
 {
     enum mg_error_reason reason = MG_ERROR_REASON_OTHER;

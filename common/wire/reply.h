@@ -54,7 +54,7 @@ struct mg_error_facts {
     int http_status;             /* of ANSWERED; else 0 */
     struct mg_slice own;         /* the service's own code, as in "http_422/SOLD_OUT"; absent: none */
 };
-/* The only reader of such a text. A text that is none of words.def's is OTHER. */
+/* The only reader of such a text. A text that words.def lacks is OTHER. */
 struct mg_error_facts mg_error_facts_read(struct mg_slice code);
 /* Whether a stored code, absent if none, is of this reason. */
 static inline bool mg_error_is(struct mg_slice code, enum mg_error_reason reason)

@@ -35,7 +35,7 @@ struct mg_console_options {
     struct mg_console_proxy proxy;
     int64_t memory_budget;       /* bytes, see MG_CONSOLE_MEMORY_…; 0: by the limit of the process */
     size_t memory_bytes;         /* the result; set by the check */
-    const struct mg_list *hosts; /* accepted Host names, beside those of loopback */
+    const struct mg_list *hosts; /* accepted Host names, in addition to those of loopback */
 };
 
 /* The console as a process; its `own` options are those above. It serves at once; database and broker

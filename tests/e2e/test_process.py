@@ -106,7 +106,7 @@ def servers_begin(s):
 
 
 @scenario(**ONE, long="processes as systemd, a terminal and a crowd see them")
-def systemd_hears_of_a_server_of_the_tool_as_of_a_service(s):
+def systemd_is_notified_of_a_server_of_the_tool_as_of_a_service(s):
     """Would catch: a server whose unit never counts as started, or is killed while it reads its files again."""
     servers_begin(s)
     for name in SERVERS:

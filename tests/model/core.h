@@ -218,7 +218,7 @@ static void order_read(const struct Row *row, int passed_step, bool is_soon_over
     }
 }
 
-/* The facts of a reply, and of a request that the broker refused. Of any other cause: done, and executed. */
+/* The facts of a reply, and of a request that the broker refused. Any other cause: done, and executed. */
 static struct mg_cause_reply reply_of(const struct mg_cause *cause)
 {
     struct mg_cause_reply reply = {.outcome = MG_OUTCOME_DONE, .executed = MG_EXECUTED_YES};

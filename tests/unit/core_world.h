@@ -45,7 +45,7 @@ struct remote_attempt {
     bool was_delivered, was_delivered_again, was_replied_to;
 };
 
-/* The facts of a reply, and of a request that the broker refused. Of any other cause: done, and executed. */
+/* The facts of a reply, and of a request that the broker refused. Any other cause: done, and executed. */
 static inline struct mg_cause_reply reply_of(const struct mg_cause *cause)
 {
     struct mg_cause_reply reply = {.outcome = MG_OUTCOME_DONE, .executed = MG_EXECUTED_YES};

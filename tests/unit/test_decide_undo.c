@@ -44,8 +44,8 @@ static void submit_accepted_undo(void)
     ck_assert(has_request(0, MG_KIND_VERIFY));
 }
 
-/* Law 8, derived identities. Catches: a second refund by a plain resume, beside a first one that some answer
- * was taken to exclude. */
+/* Law 8, derived identities. Catches: a second refund by a plain resume, in addition to a first one that some
+ * answer was taken to exclude. */
 START_TEST(a_refused_undo_is_resumed_under_its_key)
 {
     submit_undo();
@@ -92,7 +92,8 @@ START_TEST(an_undo_in_doubt_is_resumed_under_its_key)
 }
 END_TEST
 
-/* Catches: a second refund beside one that failed after its 202, by a service that tries it once more. */
+/* Catches: a second refund in addition to one that failed after its 202, by a service that tries it once
+ * more. */
 START_TEST(an_undo_that_its_verify_finds_failed_is_resumed_under_its_key)
 {
     submit_accepted_undo();
@@ -200,8 +201,8 @@ START_TEST(a_copy_that_undoes_ends_the_failed_undo)
 }
 END_TEST
 
-/* Law 11, quiesce. Catches: a repetition under another key beside a copy that may act, or has acted, which no
- * verify was asked about. */
+/* Law 11, quiesce. Catches: a repetition under another key next to a copy that may act, or has acted, which
+ * no verify was asked about. */
 START_TEST(a_copy_in_doubt_is_waited_for_and_asked_about)
 {
     plan.steps[0].has_undo_verify = _i == 1;
@@ -226,7 +227,7 @@ START_TEST(a_copy_that_is_accepted_ends_the_failed_undo_without_finish_within)
 }
 END_TEST
 
-/* Catches: a second refund beside one that its service accepted and begins late: its verify finds nothing
+/* Catches: a second refund next to one that its service accepted and begins late: its verify finds nothing
  * until its time is over, and its repetition is refused. */
 START_TEST(an_accepted_undo_that_is_never_found_is_resumed_under_its_key)
 {

@@ -271,7 +271,7 @@ static const char *word_quote(struct mg_slice word, char ret_text[WORD_SIZE])
 }
 
 /* Refuses a body of a form that nothing here reads: a transfer coding but chunked (RFC 9112, 6.1), a content
- * coding, a charset but UTF-8 (RFC 9110, 15.5.16). The transfer coding counts with blanks behind it, with
+ * coding, a charset but UTF-8 (RFC 9110, 15.5.16). The transfer coding counts with blanks after it, with
  * which the library does not read it either. 0: its form is good, or there is none. */
 static unsigned int form_fault(struct MHD_Connection *connection, char ret_text[FAULT_SIZE])
 {

@@ -1,5 +1,5 @@
 /*
- * The size and the form of a request's head, and its values without the blanks behind them.
+ * The size and the form of a request's head, and its values without the blanks after them.
  *
  * The library makes a record of each header and parameter in a connection's memory. Once that is used up by
  * parameters, or by a head that leaves no room for the answer's, it closes the connection without an answer,
@@ -111,7 +111,7 @@ bool mg_http_is_head_sound(struct MHD_Connection *connection, const char *method
     return head.is_sound && line_end(&head, head.at) == head.end;
 }
 
-/* ---- blanks behind a value ---- */
+/* ---- blanks after a value ---- */
 
 /* The library's text stays as it is: from it the library takes the end of the body and of the connection. */
 struct mg_http_trim {

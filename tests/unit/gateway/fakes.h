@@ -50,7 +50,7 @@ void fake_deliver(const char *status);
 /* Answers the open request of this status; -1: it got no answer. */
 void fake_answer(const char *status, int http_status);
 void fake_answer_later(const char *status, int http_status, int64_t retry_after_ms);
-void fake_answer_cut(const char *status, int http_status); /* the answer ends behind its status */
+void fake_answer_cut(const char *status, int http_status); /* the answer ends after its status */
 /* Answers the oldest open question with the statuses of its order from `first` to `last` (0: none);
  * `has_order` false: no row. */
 void fake_rows(bool has_order, int first, int last);

@@ -115,8 +115,8 @@ START_TEST(a_database_that_is_down_delays_only_what_needs_it)
 }
 END_TEST
 
-/* As behind a restart, when each order in hand has earlier statuses. */
-START_TEST(what_needs_the_database_goes_as_soon_as_another_has_it)
+/* As after a restart, when each order in hand has earlier statuses. */
+START_TEST(a_status_that_needs_the_database_goes_as_soon_as_another_has_it)
 {
     fake_deliver("a2");
     fake_deliver("b2");
@@ -466,7 +466,7 @@ START_TEST(a_new_address_is_tried_at_once)
 }
 END_TEST
 
-START_TEST(what_an_earlier_address_answers_holds_up_nothing)
+START_TEST(the_answer_of_an_earlier_address_holds_up_nothing)
 {
     struct mg_hook_target moved = fake_target("https://new.example.org/");
     char name[8];
@@ -583,7 +583,7 @@ int main(void)
     tcase_add_test(tests, copies_of_a_status_in_hand_are_acked_with_it);
     tcase_add_test(tests, statuses_missing_in_the_history_are_not_waited_for);
     tcase_add_test(tests, a_database_that_is_down_delays_only_what_needs_it);
-    tcase_add_test(tests, what_needs_the_database_goes_as_soon_as_another_has_it);
+    tcase_add_test(tests, a_status_that_needs_the_database_goes_as_soon_as_another_has_it);
     tcase_add_test(tests, an_order_that_is_refused_delays_no_other);
     tcase_add_test(tests, an_answer_names_the_time_of_the_next_try);
     tcase_add_test(tests, a_target_has_so_many_requests_at_once);
@@ -600,7 +600,7 @@ int main(void)
     tcase_add_test(tests, an_answer_that_is_cut_off_takes_no_status);
     tcase_add_test(tests, bytes_that_are_no_status_are_set_aside);
     tcase_add_test(tests, a_new_address_is_tried_at_once);
-    tcase_add_test(tests, what_an_earlier_address_answers_holds_up_nothing);
+    tcase_add_test(tests, the_answer_of_an_earlier_address_holds_up_nothing);
     tcase_add_test(tests, a_new_address_has_not_failed_yet);
     tcase_add_test(tests, a_request_that_cannot_begin_is_a_failure);
     tcase_add_test(tests, a_queue_that_is_not_read_shows_in_its_metric);

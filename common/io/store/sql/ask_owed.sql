@@ -1,6 +1,6 @@
 -- Orders with statuses due for a retry: one of each queue that takes nothing, many of one that takes them. Half of
 -- the retries are shared among the clients that have any, at least one each; the rest are the oldest of all. So no
--- client's dead queues delay another's, however many they are. Of these at most 100 queues are tried at once: 400 a
+-- client's dead queues delay another's, however many they are. At most 100 of these queues are tried at once: 400 a
 -- second, some hundredths of a core. by_key.sql is sent before it.
 -- In this folder: psql -f ask_owed.sql, with the values below.
 \set epoch '1'

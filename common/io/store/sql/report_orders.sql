@@ -11,7 +11,7 @@
 --                    core leaves no order without a reason
 --   open             all open orders, if an open state is wanted and they are fewer than a page reads
 --   labelled         the orders of the rarest label, by the index order_label_value. Of a label with many orders those that
---                    are amiss or open are read instead, if they are wanted: a rare state behind a common label costs a
+--                    are amiss or open are read instead, if they are wanted: a rare state next to a common label costs a
 --                    page, not the table
 --   client           orders of the client, by the index orders_client
 --   client labelled  the same of its rarest label, by the index order_label_client

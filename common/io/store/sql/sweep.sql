@@ -183,7 +183,7 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     ),
     -- An open order that waits only for a person (a doubted step) is looked at each minute; one that waits only for
     -- gates each day, in case nothing else moves it: a million of them are a dozen a second. Asks held back by the
-    -- brake wait a second, behind other due ones, and once more for each four times the brake's limit before them:
+    -- brake wait a second, after other due ones, and once more for each four times the brake's limit before them:
     -- sooner, the order would have no turn, and would only take the places of others. Four sweeps are in that time,
     -- by default.
     next AS MATERIALIZED (
@@ -246,5 +246,5 @@ SELECT EXISTS (SELECT FROM leader), floor(extract(epoch FROM k.now) * 1000)::big
     floor(extract(epoch FROM a.set_at) * 1000)::bigint
 FROM clock k
 LEFT JOIN asked a ON true
--- Deadlines first: without room for all, waits stay behind.
+-- Deadlines first: without room for all, waits stay back.
 ORDER BY a.ask NOT IN ('overdue', 'expired'), a.deadline;
