@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "wire/json_scan.h"
+#include "json/scan.h"
 
 #define LINE_SIZE MG_ERR_TEXT_MAX
 

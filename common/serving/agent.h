@@ -39,10 +39,10 @@
 #include "io/amqp/broker.h"
 #include "io/amqp/topology.h"
 #include "limiter.h"
+#include "service/service.h"
 #include "tries.h"
 #include "verdict.h"
 #include "wire/request.h"
-#include "wire/service.h"
 
 /* Two queues each, and the broker's interface has room for so many consumers. */
 #define MG_AGENT_SERVICES_MAX (MG_CONSUMERS_MAX / 2)

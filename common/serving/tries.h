@@ -5,9 +5,9 @@
 #ifndef MG_SERVING_TRIES_H
 #define MG_SERVING_TRIES_H
 
+#include "service/service.h"
 #include "verdict.h"
 #include "wire/request.h"
-#include "wire/service.h"
 
 /* A shorter try could not even connect across a network. */
 #define MG_TRY_MIN_MS 20

@@ -1,7 +1,7 @@
 /* The alert message: opened or closed, for one code and subject. */
 #include "wire/alert.h"
 
-#include "wire/json_reader.h"
+#include "json/reader.h"
 #include "wire/message_write.h"
 
 static const char *const NAMES[] = {"v", "alert", "closed", "subject", "order_id", "text", "at", NULL};

@@ -4,7 +4,7 @@
 #define MG_WIRE_ALERT_H
 
 #include "core/model.h"
-#include "wire/json.h"
+#include "json/json.h"
 
 #define MG_ALERT_SUBJECT_MAX                                                                                 \
     (MG_ORDER_ID_MAX + 1 + MG_NAME_MAX) /* an order id, order.step, a service, queue or bulk action */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/key.h"
-#include "wire/json_reader.h"
+#include "json/reader.h"
 #include "wire/message_write.h"
 
 static const char *const NAMES[] = {"v",       "command_id", "command",        "order_id", "step", "attempt",

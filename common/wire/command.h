@@ -7,7 +7,7 @@
 
 #include "base/id.h"
 #include "core/model.h"
-#include "wire/json.h"
+#include "json/json.h"
 
 #define MG_COMMAND_REASON_MAX 511
 #define MG_COMMAND_BY_MAX     127

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "core/key.h"
+#include "json/reader.h"
 #include "wire/command.h"
-#include "wire/json_reader.h"
 #include "wire/message_write.h"
 
 static const char *const NAMES[] = {"v",     "command_id", "order_id", "verdict", "version",

@@ -9,6 +9,8 @@
 
 #include "base/host.h"
 
+#define PATH_MAX_BYTES 4096 /* common servers refuse longer request lines with 414 */
+
 static bool has_part(CURLU *url, CURLUPart part)
 {
     char *text = NULL;
@@ -112,4 +114,52 @@ bool mg_http_origin_is(const char *text)
     (void)snprintf(written, sizeof(written), "%s%s%s%s%s", is_tls ? "https://" : "http://",
                    has_brackets ? "[" : "", url.host, has_brackets ? "]" : "", port);
     return strcmp(text, written) == 0;
+}
+
+/* True for ".", ".." and their percent-encoded spellings. */
+static bool is_dot_segment(const char *segment, size_t len)
+{
+    size_t dots = 0, i = 0;
+    while (i < len) {
+        if (segment[i] == '.') {
+            i++;
+        } else if (len - i >= 3 && segment[i] == '%' && segment[i + 1] == '2' &&
+                   (segment[i + 2] | 0x20) == 'e') {
+            i += 3;
+        } else {
+            return false;
+        }
+        dots++;
+    }
+    return dots == 1 || dots == 2;
+}
+
+const char *mg_path_fault(struct mg_slice path)
+{
+    if (path.len == 0 || path.data[0] != '/') {
+        return "the path must start with \"/\"";
+    }
+    if (path.len > PATH_MAX_BYTES) {
+        return "the path is above 4096 bytes; send long values in the body";
+    }
+    size_t begin = 1;
+    bool is_in_query = false;
+    for (size_t i = 1; i <= path.len; i++) {
+        char c = i < path.len ? path.data[i] : '/';
+        if (c <= ' ' || c > '~') {
+            return "the path must be printable ASCII without blanks; percent-encode the rest";
+        }
+        if (c == '#') {
+            return "the path must have no fragment; write \"%23\" for \"#\"";
+        }
+        if (c != '/' && c != '?') {
+            continue;
+        }
+        if (!is_in_query && is_dot_segment(path.data + begin, i - begin)) {
+            return "the path must have no \".\" or \"..\" segment";
+        }
+        is_in_query = is_in_query || c == '?';
+        begin = i + 1;
+    }
+    return NULL;
 }

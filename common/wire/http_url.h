@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 #define MG_HOST_MAX 255
@@ -32,5 +33,10 @@ const char *mg_http_proxy_fault(const char *text, struct mg_http_url *ret_url);
 /* True for an origin as browsers write it (RFC 6454, 6.2): scheme and host in small letters, a port only if
  * it is not the scheme's own, and nothing behind. "null", which sandboxed pages share, is no origin. */
 bool mg_http_origin_is(const char *text);
+
+/* NULL if a rendered path may be sent, else its fault with a valid form. It must start with "/", be printable
+ * ASCII without blanks, and hold neither "#" nor a "." or ".." segment (curl would climb out of the service's
+ * URL). */
+const char *mg_path_fault(struct mg_slice path);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/id.h"
-#include "wire/json.h"
+#include "json/json.h"
 #include "wire/message_write.h"
 
 /* OTLP's STATUS_CODE_ERROR. */
@@ -51,7 +51,7 @@ static void put_attributes(struct mg_json_writer *json, const struct mg_span_att
     mg_json_array_end(json);
 }
 
-/* Leaves open what MG_OTLP_TAIL closes. */
+/* MG_OTLP_TAIL closes it. */
 void mg_otlp_write_head(const char *service, const char *instance, struct mg_buf *ret_head)
 {
     const struct mg_span_attribute resource[] = {{.name = "service.name", .text = service},

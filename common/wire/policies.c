@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/json.h"
-#include "wire/json_scan.h"
+#include "json/json.h"
+#include "json/scan.h"
 
 #define NAME_SIZE       256 /* of a queue, policy or pattern in a line; a longer one is cut */
 #define LINE_SIZE       2048

@@ -4,10 +4,11 @@
  */
 #include "wire/reply.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "wire/json_reader.h"
+#include "json/reader.h"
 #include "wire/message_write.h"
 
 static const char *const NAMES[] = {
@@ -17,6 +18,15 @@ static const char *const ERROR_NAMES[] = {"code", "reason", "text", "message", "
 #define REASON_SIZE 32 /* a longer word is unknown here */
 /* Before the status of the service's own answer. */
 static const char HTTP[] = "http_";
+
+/* Bodies as many services give them; "/title" and "/detail" are those of RFC 9457. "/error" counts where it
+ * is a string itself. */
+const char *const MG_ERROR_CODE_PLACES[] = {"/code", "/error/code", NULL};
+const char *const MG_ERROR_TEXT_PLACES[] = {"/message", "/error/message", "/error",
+                                            "/title",   "/detail",        NULL};
+
+static_assert(sizeof(MG_ERROR_TEXT_PLACES) / sizeof(MG_ERROR_TEXT_PLACES[0]) <= MG_ERROR_POINTERS_MAX + 1,
+              "they fit");
 
 /* The value if the member is missing, as from agents that do not implement it. For accepted work the verify
  * gives the answer. */

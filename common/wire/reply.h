@@ -5,7 +5,7 @@
 
 #include "core/backoff.h"
 #include "core/key.h"
-#include "wire/json.h"
+#include "json/json.h"
 
 #define MG_RESULT_MAX_DEFAULT                                                                                \
     (64 * 1024) /* a larger result becomes null: every later row and message carries the result */
@@ -43,8 +43,8 @@ struct mg_reply {
     int64_t retry_after_ms; /* -1: none */
     /* The attempt was a probe of a service that was down, and it is down still: it uses up no attempt. */
     bool is_probe;
-    /* Never in a message: the step's definition takes this good answer for a refusal (workflow_answer.h). An
-     * agent's own reason `refused` is not that. */
+    /* Never in a message: the step's definition takes this good answer for a refusal (workflow/answer_conditions.h).
+     * An agent's own reason `refused` is not that. */
     bool is_refused_by_body;
 };
 
@@ -63,6 +63,12 @@ static inline bool mg_error_is(struct mg_slice code, enum mg_error_reason reason
 }
 /* The code of an answer with this status, to which the service's own code is appended. */
 void mg_error_code_of_status(int http_status, char ret_code[MG_ERROR_CODE_MAX + 1]);
+
+#define MG_ERROR_POINTERS_MAX 8 /* places at which a code or a text is looked for */
+
+/* The places in a refusing body, unless the service file has others; NULL-ended. */
+extern const char *const MG_ERROR_CODE_PLACES[], *const MG_ERROR_TEXT_PLACES[];
+
 /* Appends the usable part of a service's own code, as far as there is room: letters, digits, ".", "_", "-".
  * False: nothing is left of it. */
 bool mg_error_code_append(struct mg_slice text, char code[MG_ERROR_CODE_MAX + 1]);

@@ -6,10 +6,10 @@
 
 #include <string.h>
 
+#include "json/reader.h"
 #include "wire/http_header.h"
-#include "wire/json_reader.h"
+#include "wire/http_url.h"
 #include "wire/message_write.h"
-#include "wire/template.h"
 
 /* A request holds payload and results several times over, some levels deeper than received. Agents must
  * accept every request that a scheduler can accept and render. A scheduler's options allow payloads of 1000
@@ -189,7 +189,7 @@ static void read_action(const struct mg_json_object *object, struct mg_arena *ar
     if (request->request.data == NULL) {
         return;
     }
-    /* Most requests are of version 1, and cost what they did. */
+    /* Most requests are of version 1, and cost no more than before. */
     bool is_reaching = request->version >= MG_REQUEST_VERSION_REACH;
     if (!mg_json_object_open(&action, faults, request->request, "/request",
                              is_reaching ? REACH_NAMES : ACTION_NAMES, MG_JSON_UNKNOWN_IGNORED)) {

@@ -3,7 +3,7 @@
 #define MG_WIRE_REQUEST_H
 
 #include "core/key.h"
-#include "wire/json.h"
+#include "json/json.h"
 
 extern const struct mg_json_limits MG_REQUEST_LIMITS; /* above a submission's: with payload and results */
 
@@ -14,6 +14,10 @@ extern const struct mg_json_limits MG_REQUEST_LIMITS; /* above a submission's: w
  * have acted. The definition may judge that answer to be a refusal, which then proves nothing about them. A
  * reader of version 2 says yes. */
 #define MG_REQUEST_VERSION_JUDGED 3
+
+/* Deadlines above this would outlive the broker's consumer time-out (30 min default, RabbitMQ consumers
+ * guide): 20 min. */
+#define MG_STEP_COMPLETE_WITHIN_MAX_MS (20 * 60 * 1000)
 
 struct mg_request {
     char order_id[MG_ORDER_ID_MAX + 1];

@@ -3,9 +3,8 @@
 
 #include <stdio.h>
 
-#include "wire/json_reader.h"
+#include "json/reader.h"
 #include "wire/message_write.h"
-#include "wire/service.h"
 
 static const char *const NAMES[] = {"v",      "service", "epoch",     "version", "paused",
                                     "shares", "down",    "undecided", "sent_at", NULL};

@@ -7,7 +7,7 @@
 #define MG_WIRE_SERVICE_CONTROL_H
 
 #include "core/key.h"
-#include "wire/json.h"
+#include "json/json.h"
 
 #define MG_SERVICE_CONTROL_PERIOD_MS 1000
 /* A supervisor that is silent for this long no longer counts as leader. */
@@ -19,6 +19,7 @@
  * names of some fifty bytes the message takes 12 KiB. */
 #define MG_SHARES_MAX         128
 #define MG_SHARE_INSTANCE_MAX 127
+#define MG_SERVICE_RATE_MAX   1000000 /* calls a second: above the rate of any single process */
 
 /* One agent process' part of a limit; 0: no limit. */
 struct mg_share {

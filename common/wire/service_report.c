@@ -1,7 +1,7 @@
 /* An agent's report about its service: breaker, readiness, calls in flight. */
 #include <string.h>
 
-#include "wire/json_reader.h"
+#include "json/reader.h"
 #include "wire/message_write.h"
 #include "wire/reply.h"
 

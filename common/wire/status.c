@@ -1,7 +1,7 @@
 /* The status message to a client. Only a rejection may lack an order id. */
 #include "wire/status.h"
 
-#include "wire/json_reader.h"
+#include "json/reader.h"
 #include "wire/message_write.h"
 
 static const char *const NAMES[] = {"v",    "order_id", "seq",    "status", "at",

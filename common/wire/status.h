@@ -3,7 +3,7 @@
 #define MG_WIRE_STATUS_H
 
 #include "core/model.h"
-#include "wire/json.h"
+#include "json/json.h"
 
 #define MG_STATUS_REASON_MAX 511
 /* A status has no more members of its own. The limit of its output leaves room for them. */

@@ -4,7 +4,7 @@
  */
 #include "wire/submission.h"
 
-#include "wire/json_reader.h"
+#include "json/reader.h"
 
 static const char *const NAMES[] = {"order_id", "workflow",        "workflow_version", "payload",
                                     "priority", "complete_within", "notify",           NULL};

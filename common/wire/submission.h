@@ -4,7 +4,7 @@
 
 #include "base/id.h"
 #include "core/model.h"
-#include "wire/json.h"
+#include "json/json.h"
 
 struct mg_submission {
     char order_id[MG_ORDER_ID_MAX + 1]; /* "" if the client gave none */

@@ -4,8 +4,8 @@
 #define MG_AGENT_CLASSIFY_H
 
 #include "reading.h"
+#include "service/service.h"
 #include "serving/verdict.h"
-#include "wire/service.h"
 
 /* `reading`: that of the answer's body. `budget_ms` is the time that the call had. A time-out before a
  * connection stood proves little if it was short. */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "json/scan.h"
 #include "outgoing.h"
-#include "wire/json_scan.h"
 
 /* For each header with a file two, for `auth` three, and as many from before the last renewal; two access
  * tokens. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "classify.h"
+#include "json/scan.h"
 #include "refusal.h"
-#include "wire/json_scan.h"
 
 /* Message and kept body as JSON strings; an escaped byte has up to six. */
 #define WORDS_MAX_BYTES (6 * (MG_ERROR_MESSAGE_MAX + MG_ERROR_KEEP_MAX) + 8)

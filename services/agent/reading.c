@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "wire/json_scan.h"
+#include "json/scan.h"
 
 #define CHARSET_MAX 40             /* the longest registered names are shorter, but for some rare ones */
 #define UNKNOWN     "\xef\xbf\xbd" /* U+FFFD */

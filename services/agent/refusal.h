@@ -5,8 +5,8 @@
 #ifndef MG_AGENT_REFUSAL_H
 #define MG_AGENT_REFUSAL_H
 
+#include "service/service.h"
 #include "wire/reply.h"
-#include "wire/service.h"
 
 /* "http_422" or "http_422/SOLD_OUT": of the service's code the characters A to Z, a to z, 0 to 9, ".", "_"
  * and

@@ -14,10 +14,10 @@
 #include "classify.h"
 #include "core/backoff.h"
 #include "io/http/client.h"
+#include "json/scan.h"
 #include "serving/deadline.h"
 #include "serving/tries.h"
 #include "wire/http_header.h"
-#include "wire/json_scan.h"
 
 /* An endpoint that has not answered within this time is down; requests wait for it meanwhile. */
 #define FETCH_TIMEOUT_MS 5000

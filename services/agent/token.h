@@ -7,7 +7,7 @@
 #define MG_AGENT_TOKEN_H
 
 #include "base/loop.h"
-#include "wire/service.h"
+#include "service/service.h"
 
 struct mg_token;
 

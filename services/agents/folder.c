@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "core/key.h"
-#include "wire/service.h"
+#include "service/service.h"
 
 #define SUFFIX           ".json"
 #define SERVICE_FILE_MAX (64 * 1024) /* as the agent's own bound */

@@ -9,7 +9,7 @@
 #include "attempt.h"
 #include "base/clock.h"
 #include "base/id.h"
-#include "wire/workflow_answer.h"
+#include "workflow/answer_conditions.h"
 
 /* All calls: their requests, answers and tries. Answers of 64 MiB are the largest that a file allows. */
 #define ARENA_MAX_BYTES ((size_t)256 * 1024 * 1024)

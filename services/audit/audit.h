@@ -9,9 +9,9 @@
 
 #include "base/loop.h"
 #include "finding.h"
+#include "service/service.h"
 #include "wire/reply.h"
-#include "wire/service.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 /* The calls, in their order. After a do that failed only those follow that need no done key. */
 enum mg_audit_call {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "audit.h"
-#include "wire/json_differ.h"
+#include "json/differ.h"
 
 /* A value in a difference; a person reads it alongside others. */
 #define VALUE_MAX_BYTES 60

@@ -4,8 +4,8 @@
 
 #include "conformance/conformance.h"
 #include "findings.h"
+#include "json/json.h"
 #include "verbs.h"
-#include "wire/json.h"
 
 #define PAYLOAD_MAX_BYTES ((size_t)256 * 1024) /* a scheduler takes no larger one */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "wire/workflow_proof.h"
+#include "workflow/proof.h"
 
 /* Well above a definition of 64 steps with large templates. */
 #define DEFINITION_MAX_BYTES ((size_t)1024 * 1024)

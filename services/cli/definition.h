@@ -3,7 +3,7 @@
 #define MG_CLI_DEFINITION_H
 
 #include "cli.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 /* Reads and checks it; "-" is standard input. Prints all mistakes, each with file, pointer and a valid form.
  */

@@ -10,10 +10,11 @@
 #include "core/key.h"
 #include "operator/limit.h"
 #include "operator/service_state.h"
+#include "service/service.h"
 #include "service_list.h"
 #include "verbs.h"
 #include "wire/command.h"
-#include "wire/service.h"
+#include "wire/service_control.h"
 
 /* Without the broker's counts, or without memory, the states are those of the agents' reports. */
 static void mg_queues_put(struct mg_cli *cli, struct mg_table *controlled)

@@ -10,10 +10,10 @@
 #include "cli.h"
 #include "core/key.h"
 #include "core/words.h"
+#include "json/json.h"
 #include "operator/moment.h"
 #include "operator/steps.h"
 #include "rounds.h"
-#include "wire/json.h"
 #include "wire/reply.h"
 
 /* The longest text in a transition or status is a reason. */

@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/print.h"
 #include "definition.h"
+#include "expr/expr.h"
+#include "json/scan.h"
 #include "verbs.h"
-#include "wire/expr.h"
-#include "wire/json_scan.h"
 
 #define SENTENCE_SIZE 1024 /* a longer one is cut: a body of many members */
 #define SHOWN_MAX     400  /* bytes of a template in a sentence */

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/print.h"
 #include "definition.h"
+#include "json/differ.h"
+#include "json/scan.h"
 #include "verbs.h"
-#include "wire/json_differ.h"
-#include "wire/json_scan.h"
 
 #define VALUE_SIZE 512 /* of a value in a message; a longer one is cut */
 #define PLACE_SIZE 256

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wire/json_reader.h"
+#include "json/reader.h"
 
 static bool has_no_queue(struct mg_workflow_services *services, const char *name)
 {

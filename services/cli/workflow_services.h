@@ -3,7 +3,7 @@
 #define MG_CLI_WORKFLOW_SERVICES_H
 
 #include "service_list.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 struct mg_workflow_services {
     struct mg_service_list list;

@@ -7,11 +7,11 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "definition.h"
+#include "json/scan.h"
 #include "operator/xml.h"
 #include "rehearse/rehearsal.h"
 #include "verbs.h"
-#include "wire/json_scan.h"
-#include "wire/workflow_cases.h"
+#include "workflow/case_file.h"
 
 #define SERVICE_MAX_BYTES ((size_t)256 * 1024) /* as an agent reads it */
 #define PATH_SIZE         4096

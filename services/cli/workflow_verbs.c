@@ -5,7 +5,7 @@
 #include "core/describe.h"
 #include "definition.h"
 #include "verbs.h"
-#include "wire/workflow_proof.h"
+#include "workflow/proof.h"
 #include "workflow_services.h"
 
 static void hint_write(void *arg, const char *pointer, const char *text)

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json/differ.h"
 #include "run.h"
-#include "wire/json_differ.h"
 
 static bool do_check(struct mg_run *run)
 {

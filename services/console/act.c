@@ -12,7 +12,8 @@
 #include "console/change.h"
 #include "core/key.h"
 #include "operator/limit.h"
-#include "wire/service.h"
+#include "service/service.h"
+#include "wire/service_control.h"
 
 #define REASON_MIN      3
 #define REASON_MAX_TEXT "511"

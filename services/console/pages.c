@@ -8,11 +8,11 @@
 #include "console/page_parts.h"
 #include "core/key.h"
 #include "core/words.h"
+#include "json/json.h"
 #include "operator/bulk_words.h"
 #include "operator/explain.h"
 #include "operator/steps.h"
 #include "operator/verbs.h"
-#include "wire/json.h"
 
 #define GROUPS_LIMIT      200
 #define ALERTS_LIMIT      200

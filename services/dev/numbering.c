@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "wire/json.h"
-#include "wire/workflow.h"
+#include "json/json.h"
+#include "workflow/workflow.h"
 
 /* Above the limit of a definition, for the digits of a longer number. */
 #define TEXT_MAX ((size_t)2 * 1024 * 1024)

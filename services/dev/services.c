@@ -6,8 +6,8 @@
 
 #include "base/file.h"
 #include "base/json_write.h"
-#include "wire/json.h"
-#include "wire/service.h"
+#include "json/json.h"
+#include "service/service.h"
 
 #define FILE_MAX_BYTES ((size_t)64 * 1024) /* as an agent reads it */
 

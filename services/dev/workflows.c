@@ -14,7 +14,7 @@
 #include "base/id.h"
 #include "base/loop_folder.h"
 #include "numbering.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 #define FILES_MAX            128 /* a folder of one project; further files are left out, with a line */
 #define DEFINITION_MAX_BYTES ((size_t)1024 * 1024) /* as `workflow load` takes it */

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "gateway/call.h"
-#include "wire/json.h"
+#include "json/json.h"
 
 #define BATCHES_MAX           16 /* fewer where the memory budget has no room for as many */
 #define BATCHES_OF_CLIENT_MAX 4  /* one client leaves places for others */

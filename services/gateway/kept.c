@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gateway/call.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 #define KEPT_MAX 128
 

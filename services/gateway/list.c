@@ -6,6 +6,7 @@
 #include "base/json_write.h"
 #include "core/model.h"
 #include "gateway/call.h"
+#include "json/json.h"
 #include "operator/labels.h"
 #include "operator/table.h"
 

@@ -16,7 +16,7 @@
 #include "gateway/call.h"
 #include "io/amqp/broker.h"
 #include "io/amqp/topology.h"
-#include "wire/admission.h"
+#include "workflow/admission.h"
 
 #define LABELS_MEMORY (64u * 1024) /* for the values of an order's labels */
 

@@ -1,7 +1,7 @@
 /*
  * A small JSON document as a tree (jansson), for texts off the hot path that carry no payload: requests to
  * the console, and the rows of an order's story. A tree keeps values, not bytes: 14.00 would become 14.0.
- * Messages, and all JSON that carries a payload, pass the reader of common/wire instead (common/README.md).
+ * Messages, and all JSON that carries a payload, pass the reader of common/json instead (common/README.md).
  */
 #ifndef MG_OPERATOR_DOCUMENT_H
 #define MG_OPERATOR_DOCUMENT_H

@@ -7,7 +7,7 @@
 #define MG_OPERATOR_GRAPH_H
 
 #include "base/json_write.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 /* Pixels of the picture. A box holds a name of about 20 characters; longer ones are cut with an ellipsis. */
 #define MG_GRAPH_BOX_WIDTH  200

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "expr/expr.h"
 #include "operator/graph.h"
-#include "wire/expr.h"
 
 int mg_graph_guards(const struct mg_workflow *workflow, int step,
                     struct mg_graph_label ret_labels[MG_GRAPH_LABELS_MAX])

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/id.h"
-#include "wire/json.h"
+#include "json/json.h"
 
 #define MARK_BYTES 16
 _Static_assert(MG_LETTER_MARK_SIZE == 2 * MARK_BYTES + 1, "two digits a byte");

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/words.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
-/* A reason has a condition of at most 1 KiB (common/wire/expr.h) and some names. */
+/* A reason has a condition of at most 1 KiB (common/expr/expr.h) and some names. */
 #define WHY_MAX ((size_t)2048)
 /* Names of steps in a reason: more belong into the picture. */
 #define NAMES_SHOWN 3

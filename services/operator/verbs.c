@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/order.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 /* The steps that a line names for one verb. */
 #define STEPS_NAMED 3

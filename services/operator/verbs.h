@@ -3,8 +3,8 @@
 #define MG_OPERATOR_VERBS_H
 
 #include "core/verbs.h"
+#include "json/json.h"
 #include "operator/table.h"
-#include "wire/json.h"
 
 /* From an order's reports and its workflow's definition. False: absent or unreadable, or no memory. Attempts
  * that may still act are not counted: a verb may be refused for some seconds. */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "rehearsal.h"
-#include "wire/workflow_answer.h"
+#include "workflow/answer_conditions.h"
 
 /* ---- names ---- */
 

@@ -13,12 +13,12 @@
 #include "base/id.h"
 #include "base/json_write.h"
 #include "core/order.h"
+#include "json/scan.h"
 #include "scheduler/decide.h"
 #include "scheduler/item.h"
 #include "scheduler/order_input.h"
 #include "scheduler/read.h"
 #include "scheduler/scheduler.h"
-#include "wire/json_scan.h"
 
 /* Of one cause, with the largest order and all its results. */
 #define BATCH_MEMORY_MAX  ((size_t)128 * 1024 * 1024)

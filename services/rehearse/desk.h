@@ -8,8 +8,8 @@
 
 #include "core/model.h"
 #include "wire/request.h"
-#include "wire/workflow.h"
-#include "wire/workflow_answer.h"
+#include "workflow/answer_conditions.h"
+#include "workflow/workflow.h"
 
 /* One change of a step's state. */
 struct mg_desk_change {

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/json_write.h"
+#include "json/differ.h"
+#include "json/scan.h"
 #include "play.h"
-#include "wire/json_differ.h"
-#include "wire/json_scan.h"
 
 #define SHOWN_MAX 160 /* bytes of a value in a message */
 /* Calls and labels as text; CAUSES_MAX of a run bounds the calls. */

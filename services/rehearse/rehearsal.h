@@ -7,8 +7,8 @@
 #ifndef MG_REHEARSE_REHEARSAL_H
 #define MG_REHEARSE_REHEARSAL_H
 
-#include "wire/service.h"
-#include "wire/workflow_cases.h"
+#include "service/service.h"
+#include "workflow/case_file.h"
 
 /* A difference between a case and its order. */
 struct mg_fault {

@@ -12,7 +12,7 @@
 #include "core/order.h"
 #include "item.h"
 #include "scheduler.h"
-#include "wire/admission.h"
+#include "workflow/admission.h"
 
 #define MG_CLIENT_USER_SIZE                                                                                  \
     (sizeof("client-") + 255) /* a client's name is part of an exchange's, a short string, too */

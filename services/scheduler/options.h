@@ -5,7 +5,7 @@
 #include "base/trace.h"
 #include "io/amqp/broker.h"
 #include "io/store/store.h"
-#include "wire/json.h"
+#include "json/json.h"
 
 /*
  * Shares of the memory budget for messages: one part in so many for each. In addition, libpq holds three

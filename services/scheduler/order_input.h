@@ -4,7 +4,7 @@
 
 #include "core/decide.h"
 #include "io/store/store.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 struct mg_order_input {
     struct mg_render_input input;

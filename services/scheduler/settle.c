@@ -12,7 +12,7 @@
 #include "item.h"
 #include "order_input.h"
 #include "scheduler.h"
-#include "wire/workflow_answer.h"
+#include "workflow/answer_conditions.h"
 
 bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
 {

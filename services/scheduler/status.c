@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json/json.h"
 #include "scheduler.h"
-#include "wire/json.h"
 #include "wire/status.h"
 
 struct mg_status_text mg_status_text_of(struct mg_slice body)

@@ -4,7 +4,7 @@
 
 #include "gates.h"
 
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 struct mg_workflow_entry {
     struct mg_workflow_entry *next;

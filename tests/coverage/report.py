@@ -12,7 +12,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PARTS = ["common/core", "common/wire", "common/base", "common/io", "common/serving", "services/scheduler", "services/agent", "services/supervisor",
+PARTS = ["common/core", "common/json", "common/expr", "common/wire", "common/workflow", "common/service", "common/base", "common/io", "common/serving",
+         "services/scheduler", "services/agent", "services/supervisor",
          "services/console", "services/gateway", "services/operator", "services/cli", "services"]
 WHOLE = "common/core"  # every branch of it, both ways
 SENTINEL = re.compile(r"case MG_\w+_COUNT$")

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 COUNT = 10000
-READ_DIGITS, DIGITS = 34, 38  # as expr_decimal.h has them
+READ_DIGITS, DIGITS = 34, 38  # as expr/decimal.h has them
 decimal.setcontext(decimal.Context(prec=400, Emax=100000, Emin=-100000, traps=[decimal.Inexact, decimal.InvalidOperation]))
 
 

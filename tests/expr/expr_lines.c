@@ -13,9 +13,9 @@
 #include <time.h>
 
 #include "base/json_write.h"
-#include "wire/expr.h"
-#include "wire/json.h"
-#include "wire/json_scan.h"
+#include "expr/expr.h"
+#include "json/json.h"
+#include "json/scan.h"
 
 #define ROOTS_MAX 32
 #define WIDE      (16 * 1024 * 1024)

@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "wire/json.h"
+#include "json/json.h"
 
 /* libFuzzer's interface: `data` is exactly `size` bytes long, so a sanitizer detects a read past its end.
  * Returns 0. */

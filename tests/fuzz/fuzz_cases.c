@@ -8,8 +8,8 @@
 
 #include "base/json_write.h"
 #include "fuzz.h"
-#include "wire/json_reader.h"
-#include "wire/workflow_cases.h"
+#include "json/reader.h"
+#include "workflow/case_file.h"
 
 #define ACTION(path) "{\"method\":\"POST\",\"path\":\"" path "\"}"
 #define STEP(name)                                                                                           \

@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "expr/expr.h"
 #include "fuzz.h"
-#include "wire/expr.h"
-#include "wire/json.h"
-#include "wire/json_scan.h"
+#include "json/json.h"
+#include "json/scan.h"
 
 static const struct mg_json_limits WIDE = {16 * FUZZ_TEXT_MAX, 200, FUZZ_TEXT_MAX, true};
 static const char PAYLOAD[] =

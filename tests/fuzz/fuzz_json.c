@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "wire/json.h"
-#include "wire/json_scan.h"
+#include "json/json.h"
+#include "json/scan.h"
 
 #define DEPTH_MAX 2048 /* jansson's own limit */
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "wire/json_check.h"
-#include "wire/json_reader.h"
-#include "wire/workflow.h"
-#include "wire/workflow_cases.h"
+#include "json/reader.h"
+#include "json/validator.h"
+#include "workflow/case_file.h"
+#include "workflow/workflow.h"
 
 #define SYNTAX_MAX   21   /* the mender's bound, and the mistake that reports the bound */
 #define CURED_MAX    768  /* bytes: each cure checks the text again from its start */

@@ -16,7 +16,8 @@
 #include "operator/limit.h"
 #include "operator/moment.h"
 #include "operator/table.h"
-#include "wire/service.h"
+#include "service/service.h"
+#include "wire/service_control.h"
 
 #define MG_SERVICES_MAX 8
 

@@ -10,9 +10,9 @@
 
 #include "classify.h"
 #include "fuzz.h"
+#include "json/scan.h"
 #include "parts.h"
 #include "refusal.h"
-#include "wire/json_scan.h"
 
 static const int STATUSES[] = {400, 401, 404, 409, 422, 429, 500, 503};
 #define STATUS_COUNT ((int)(sizeof(STATUSES) / sizeof(STATUSES[0])))

@@ -1,7 +1,7 @@
 /* Requests as an agent reads them: the message that leads to a call of a service. The input is the body. */
 #include "fuzz.h"
+#include "wire/http_url.h"
 #include "wire/request.h"
-#include "wire/template.h"
 
 #define ARENA_MAX (1024 * 1024)
 

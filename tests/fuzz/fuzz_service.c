@@ -3,7 +3,7 @@
 
 #include "core/key.h"
 #include "fuzz.h"
-#include "wire/service.h"
+#include "service/service.h"
 
 static void on_mistake(void *arg, struct mg_json_place place, const char *pointer, const char *text)
 {

@@ -12,9 +12,9 @@
 #include "core/model.h"
 #include "fuzz.h"
 #include "io/pg/libpq.h"
+#include "json/json.h"
 #include "operator/document.h"
 #include "operator/explain.h"
-#include "wire/json.h"
 
 #define TEXTS_MAX    8
 #define TEXT_LEN_MAX 1200 /* more than any member of a story has */

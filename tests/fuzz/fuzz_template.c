@@ -3,8 +3,9 @@
  * value may turn a path or a JSON text into another one.
  */
 #include "fuzz.h"
-#include "wire/json.h"
-#include "wire/template.h"
+#include "json/json.h"
+#include "wire/http_url.h"
+#include "workflow/template.h"
 
 static const struct mg_json_limits WIDE = {16 * FUZZ_TEXT_MAX, 100, FUZZ_TEXT_MAX, true};
 static const char VALUES[] =

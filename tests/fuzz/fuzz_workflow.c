@@ -6,7 +6,7 @@
 #include "core/key.h"
 #include "fuzz.h"
 #include "wire/request.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 #define ARENA_MAX (2 * FUZZ_TEXT_MAX)
 

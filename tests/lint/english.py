@@ -42,7 +42,8 @@ IDIOMS = {
 NAMED = re.compile(r"START_TEST\((\w+)\)|^ +def (test_\w+)\(self|^@scenario\(.*?^def (\w+)\(", re.MULTILINE | re.DOTALL)
 RIDDLE = re.compile(r"^(?:test_)?(?:what|who|whom|whoever|whatever)_|(?:^|_)(?:says?|said|tells?|told|hears?|heard|obeys?|obeyed"
                     r"|(?:no|some|any)bodys?)(?:_|$)")
-GROUPS = ("common/base", "common/client", "common/core", "common/io", "common/serving", "common/wire", "services/agent", "services/agents", "services/cli", "services/console", "services/dev", "services/gateway",
+GROUPS = ("common/base", "common/client", "common/core", "common/expr", "common/io", "common/json", "common/service", "common/serving", "common/wire",
+          "common/workflow", "services/agent", "services/agents", "services/cli", "services/console", "services/dev", "services/gateway",
           "services/operator", "services/scheduler", "services/supervisor", "services", "proto/clients/c", "proto", "deploy",
           "tests/bench", "tests/chaos", "tests/console", "tests/e2e", "tests/fuzz", "tests/integration", "tests/lint", "tests/matrix", "tests/model",
           "tests/sim", "tests/unit", "tests", "common", "")

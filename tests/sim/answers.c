@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json/json.h"
 #include "nodes.h"
 #include "orders.h"
 #include "remote.h"
-#include "wire/json.h"
 
 /* A step forward of the clock by 30 s leaves that much less time to work that ends later. */
 #define CLOCK_RUN_WORK_US  5000000

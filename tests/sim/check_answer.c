@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "checker.h"
+#include "json/json.h"
 #include "nodes.h"
 #include "remote.h"
-#include "wire/json.h"
 #include "wire/reply.h"
 
 enum word { DONE = 1, REFUSED = 2, AT_WORK = 4, SILENT = 8, FAILED = 16 };

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "checker.h"
+#include "json/json.h"
 #include "nodes.h"
 #include "remote.h"
-#include "wire/json.h"
 #include "wire/status.h"
 
 /* ---- the transitions of an event ---- */

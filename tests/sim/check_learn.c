@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "checker.h"
+#include "json/json.h"
 #include "remote.h"
-#include "wire/json.h"
 #include "wire/reply.h"
 
 #define KEY_SIZE    192

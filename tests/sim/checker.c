@@ -14,10 +14,10 @@
 #include "broker.h"
 #include "core/key.h"
 #include "io/amqp/topology.h"
+#include "json/json.h"
 #include "nodes.h"
 #include "scheduler.h"
 #include "wire/command.h"
-#include "wire/json.h"
 #include "wire/reply.h"
 #include "wire/request.h"
 

@@ -3,7 +3,7 @@
 #define SIM_CHECKER_H
 
 #include "orders.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 /* Whether there was another copy of a do of this step: redelivered by the broker, or sent again (law 3,
  * re-creation). */

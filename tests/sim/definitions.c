@@ -9,7 +9,8 @@
 #include "nodes.h"
 #include "remote.h"
 #include "scheduler.h"
-#include "wire/service.h"
+#include "service/service.h"
+#include "workflow/workflow.h"
 
 #define UNDO() UNDO_WITH("")
 #define UNDO_WITH(more)                                                                                      \

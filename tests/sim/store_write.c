@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "io/store/columns.def"
+#include "json/json.h"
 #include "store_tables.h"
-#include "wire/json.h"
 
 #define AS_NAME(name, ...) #name,
 

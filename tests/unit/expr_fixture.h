@@ -5,9 +5,9 @@
 #include <check.h>
 #include <string.h>
 
+#include "expr/expr.h"
+#include "json/json.h"
 #include "suite.h"
-#include "wire/expr.h"
-#include "wire/json.h"
 
 enum { ROOT_PAYLOAD, ROOT_RESULTS, ROOT_STATE, ROOT_VALUES, ROOT_ORDER };
 enum { VALUE_GROSS, VALUE_ALLOWED, VALUE_TWICE, VALUE_LONG, VALUE_COUNT };

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "wire/json.h"
+#include "json/json.h"
 
 #define REFUSALS_BYTES_MAX 65536
 #define REFUSALS_MIN       10 /* a shorter table was not read */

@@ -4,7 +4,7 @@
 
 #include "refusals.h"
 #include "suite.h"
-#include "wire/admission.h"
+#include "workflow/admission.h"
 
 #define MEMORY (64u * 1024)
 

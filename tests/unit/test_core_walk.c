@@ -34,7 +34,7 @@ static void retry_make(struct world *world, struct mg_retry_plan *retry)
     retry->cool_down_ms = 20000;
 }
 
-/* As far as a definition may name it (common/wire/workflow_check.c). */
+/* As far as a definition may name it (common/workflow/definition_check.c). */
 static void learn_make(struct world *world, struct mg_step_plan *step)
 {
     bool can_repeat = !step->is_at_most_once && !step->is_pivot;

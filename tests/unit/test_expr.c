@@ -1,6 +1,6 @@
 /* Expressions: each form's value, each kind of error, and the reasons that people read. */
+#include "expr/decimal.h"
 #include "expr_fixture.h"
-#include "wire/expr_decimal.h"
 
 static const struct {
     const char *text, *json;

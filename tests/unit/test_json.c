@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/json.h"
 #include "suite.h"
-#include "wire/json.h"
 
 static struct mg_slice text_of(const char *text)
 {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/json_write.h"
+#include "json/json.h"
 #include "suite.h"
-#include "wire/json.h"
 
 static bool has_no_memory; /* link option --wrap=realloc */
 void *real_realloc(void *old, size_t size) __asm__("__real_realloc");

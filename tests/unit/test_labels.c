@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "suite.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 #define STEPS                                                                                                \
     "\"steps\":[{\"step\":\"a\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/x\"},\"undo\":"    \

@@ -2,12 +2,12 @@
 #include <check.h>
 #include <string.h>
 
+#include "service/service.h"
 #include "suite.h"
 #include "wire/alert.h"
 #include "wire/command.h"
 #include "wire/reply.h"
 #include "wire/request.h"
-#include "wire/service.h"
 #include "wire/service_control.h"
 #include "wire/status.h"
 #include "wire/submission.h"

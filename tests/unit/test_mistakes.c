@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "service/service.h"
 #include "suite.h"
-#include "wire/service.h"
-#include "wire/workflow.h"
-#include "wire/workflow_cases.h"
+#include "workflow/case_file.h"
+#include "workflow/workflow.h"
 
 #define FILE_MAX  (1 << 20)
 #define LINES_MAX 8192

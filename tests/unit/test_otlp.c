@@ -2,8 +2,8 @@
 #include <check.h>
 #include <string.h>
 
+#include "json/json.h"
 #include "suite.h"
-#include "wire/json.h"
 #include "wire/otlp.h"
 
 static struct mg_buf text;

@@ -8,7 +8,7 @@
 #include "suite.h"
 #include "wire/http_header.h"
 #include "wire/request.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 #define AT_MS INT64_C(1769862896789)
 

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "service/service.h"
 #include "suite.h"
 #include "wire/reply.h"
-#include "wire/service.h"
 
 static struct mg_service *parse(const char *members)
 {

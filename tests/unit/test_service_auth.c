@@ -7,8 +7,8 @@
 
 #include "base/hmac.h"
 #include "base/id.h"
+#include "service/service.h"
 #include "suite.h"
-#include "wire/service.h"
 
 static char folder[64], secret[128], other[128];
 static struct mg_err err;

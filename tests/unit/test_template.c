@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json/json.h"
 #include "suite.h"
-#include "wire/json.h"
-#include "wire/template.h"
+#include "wire/http_url.h"
+#include "workflow/template.h"
 
 static const char VALUES[] =
     "{\"order_id\":\"o-1\",\"n\":14.00,\"t\":true,\"z\":null,\"e\":\"\",\"up\":\"..\",\"o\":{ \"a\" : 1.10 },"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "suite.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 static char *file_read(const char *path)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "suite.h"
-#include "wire/workflow_answer.h"
+#include "workflow/answer_conditions.h"
 
 #define WORKFLOW(undo, members)                                                                               \
     "{\"workflow\":\"w\",\"version\":1,\"values\":{\"limit\":\"payload.limit * 2\",\"late\":"                 \

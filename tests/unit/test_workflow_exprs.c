@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "suite.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 #define STEP(name, body)                                                                                     \
     "{\"step\":\"" name                                                                                      \

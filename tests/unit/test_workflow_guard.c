@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "suite.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 #define STEP(name, more)                                                                                     \
     "{\"step\":\"" name "\",\"service\":\"s\"," more                                                         \

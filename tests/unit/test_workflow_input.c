@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "suite.h"
-#include "wire/workflow.h"
+#include "workflow/workflow.h"
 
 static const char INPUT[] =
     "{\"customer\":\"text\",\"total\":\"number\",\"ship_at\":\"time?\",\"gift\":\"boolean?\","

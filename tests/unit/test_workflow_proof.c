@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "suite.h"
-#include "wire/workflow_proof.h"
+#include "workflow/proof.h"
 
 #define INPUT                                                                                                \
     "{\"city\":\"text\",\"email?\":\"text\",\"price\":\"number\",\"more\":\"any\","                          \

@@ -5,16 +5,16 @@
 #ifndef MG_TESTS_WIRE_READERS_H
 #define MG_TESTS_WIRE_READERS_H
 
+#include "service/service.h"
 #include "wire/alert.h"
 #include "wire/command.h"
 #include "wire/reply.h"
 #include "wire/request.h"
-#include "wire/service.h"
 #include "wire/service_control.h"
 #include "wire/status.h"
 #include "wire/submission.h"
-#include "wire/workflow.h"
-#include "wire/workflow_cases.h"
+#include "workflow/case_file.h"
+#include "workflow/workflow.h"
 
 static enum mg_class read_submission(struct mg_slice text, struct mg_arena *arena, struct mg_err *err)
 {

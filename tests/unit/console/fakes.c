@@ -10,7 +10,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "io/amqp/topology.h"
-#include "wire/json.h"
+#include "json/json.h"
 
 struct fake_world fake;
 

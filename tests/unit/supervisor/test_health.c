@@ -5,7 +5,7 @@
 
 #include "../suite.h"
 #include "health.h"
-#include "wire/service.h"
+#include "service/service.h"
 
 #define NOW_MS       INT64_C(1000000)
 #define REPLICAS_MAX 4
