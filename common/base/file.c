@@ -71,3 +71,13 @@ enum mg_class mg_file_text(const char *path, bool waits, struct mg_buf *ret_text
     }
     return MG_OK;
 }
+
+bool mg_file_programs(char *ret_path, size_t size)
+{
+    ssize_t len = readlink("/proc/self/exe", ret_path, size - 1);
+    char *slash = len > 0 ? memrchr(ret_path, '/', (size_t)len) : NULL;
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    return slash != NULL;
+}

@@ -19,4 +19,7 @@ ssize_t mg_file_read(const char *path, bool waits, char *ret_bytes, size_t size)
 enum mg_class mg_file_text(const char *path, bool waits, struct mg_buf *ret_text,
                            struct mg_err *err) MG_MUSTCHECK;
 
+/* The folder of this program and its companions. False, with errno: it is not known. */
+bool mg_file_programs(char *ret_path, size_t size);
+
 #endif

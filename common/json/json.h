@@ -4,7 +4,7 @@
  * built.
  *
  *   json.c scalar.c   the check of a text; every body, definition and file passes it before any other use
- *   mend.c            the same for definitions: the check goes on behind a mistake of syntax
+ *   mend.c            the same for definitions: the check goes on after a mistake of syntax
  *   strings.c         texts of other programs with strings that the check refuses
  *   scan.c            a walk over checked text: members, elements, characters, pointers
  *   reader.c          the members of one object into a struct, each with its type and its limits
@@ -30,7 +30,7 @@ struct mg_json_limits {
 extern const struct mg_json_limits MG_JSON_LIMITS_DEFAULT;
 /* The same for texts with the data of clients and services; their numbers are passed on digit for digit. */
 extern const struct mg_json_limits MG_JSON_LIMITS_DATA;
-/* For a submission: its 256 KiB may be the lines of a cart, whose shortest members take eight bytes each. */
+/* For a submission: its 256 KiB may be the lines of a cart; the shortest members take eight bytes each. */
 extern const struct mg_json_limits MG_JSON_LIMITS_SUBMISSION;
 
 /* Checks strict RFC 8259 text. Refused, with line and column: bytes above a limit, duplicate names, invalid

@@ -43,8 +43,8 @@ struct mg_reply {
     int64_t retry_after_ms; /* -1: none */
     /* The attempt was a probe of a service that was down, and it is down still: it uses up no attempt. */
     bool is_probe;
-    /* Never in a message: the step's definition takes this good answer for a refusal (workflow/answer_conditions.h).
-     * An agent's own reason `refused` is not that. */
+    /* Never in a message: the step's definition takes this good answer for a refusal
+     * (workflow/answer_conditions.h). An agent's own reason `refused` is not that. */
     bool is_refused_by_body;
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 
 #define PROGRAM    "makegood-agent"
@@ -115,19 +116,6 @@ static void environment_make(const struct mg_agents_child_setup *setup, struct p
     }
 }
 
-/* The agent of the same installation: the file next to this program. */
-static bool program_find(char ret_path[PATH_MAX])
-{
-    ssize_t len = readlink("/proc/self/exe", ret_path, PATH_MAX - sizeof(PROGRAM) - 1);
-    if (len <= 0) {
-        return false;
-    }
-    ret_path[len] = '\0';
-    char *slash = strrchr(ret_path, '/');
-    memcpy(slash + 1, PROGRAM, sizeof(PROGRAM));
-    return true;
-}
-
 /* ---- the process ---- */
 
 static void on_process_end(void *arg, int exit_code, int signal_number)
@@ -141,7 +129,8 @@ static void on_process_end(void *arg, int exit_code, int signal_number)
 static enum mg_class process_start(struct mg_agents_child *child, const struct mg_agents_child_setup *setup,
                                    struct mg_err *err)
 {
-    char program[PATH_MAX], service[] = "--service", config[] = "--config";
+    char folder[PATH_MAX - sizeof(PROGRAM)], program[PATH_MAX], service[] = "--service",
+                                                                config[] = "--config";
     char *path = strdup(setup->path), *config_path = strdup(setup->agent_config);
     char *words[] = {program,     service, path, setup->agent_config[0] != '\0' ? config : NULL,
                      config_path, NULL};
@@ -150,10 +139,11 @@ static enum mg_class process_start(struct mg_agents_child *child, const struct m
     environment_make(setup, &pairs);
     if (pairs.failed || path == NULL || config_path == NULL) {
         class = mg_err_set(err, MG_TRANSIENT, "could not start the agent of %s: no memory", setup->name);
-    } else if (!program_find(program)) {
+    } else if (!mg_file_programs(folder, sizeof(folder))) {
         class =
             mg_err_set(err, MG_TRANSIENT, "could not find %s: /proc/self/exe: %s", PROGRAM, strerror(errno));
-    } else {
+    } else { /* the agent of the same installation */
+        (void)snprintf(program, sizeof(program), "%s/%s", folder, PROGRAM);
         const struct mg_child_plan plan = {
             .argv = words,
             .env = pairs.items,

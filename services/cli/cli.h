@@ -172,8 +172,6 @@ cli_verb_fn mg_verb_db_vacuum_policy, mg_verb_db_retain;
 #define MG_LEADER_AGE_MAX_MS 10000
 /* bulk_verbs.c: whether a process drives bulk actions, by the rows of MG_REPORT_BULK_RUNNER */
 bool mg_bulk_is_driven(const struct mg_table *runner);
-/* system_verbs.c: the folder of this program and its companions; false: it is not known */
-bool mg_programs_folder(char *ret_path, size_t size);
 /* system_verbs.c: the folder of migrations: the given one, else that of an installed program, relative to its
  * own path, else deploy/postgres of the sources, relative to the working directory */
 const char *mg_migrations_folder(const struct mg_cli *cli, char *ret_path, size_t size);

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "verbs.h"
 
@@ -12,7 +13,7 @@ static enum mg_exit_code verb_dev(struct mg_cli *cli)
     const struct mg_cli_options *options = &cli->options;
     struct mg_err err;
     mg_log_open("dev", "", MG_LOG_WARN);
-    if (!mg_programs_folder(programs, sizeof(programs))) {
+    if (!mg_file_programs(programs, sizeof(programs))) {
         return mg_cli_fail(MG_EXIT_ERROR, "could not find the folder of makegood's programs");
     }
     const struct mg_dev_options dev = {.services = &options->services,

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/print.h"
 #include "broker_bindings.h"
 #include "broker_policies.h"
@@ -168,16 +169,6 @@ static enum mg_exit_code verb_broker_check(struct mg_cli *cli)
     return code;
 }
 
-bool mg_programs_folder(char *ret_path, size_t size)
-{
-    ssize_t len = readlink("/proc/self/exe", ret_path, size - 1);
-    char *slash = len > 0 ? memrchr(ret_path, '/', (size_t)len) : NULL;
-    if (slash != NULL) {
-        *slash = '\0';
-    }
-    return slash != NULL;
-}
-
 const char *mg_migrations_folder(const struct mg_cli *cli, char *ret_path, size_t size)
 {
     char programs[PATH_MAX];
@@ -185,7 +176,7 @@ const char *mg_migrations_folder(const struct mg_cli *cli, char *ret_path, size_
     if (given != NULL && given[0] != '\0') {
         return given;
     }
-    if (mg_programs_folder(programs, sizeof(programs))) {
+    if (mg_file_programs(programs, sizeof(programs))) {
         int needed = snprintf(ret_path, size, "%s/" MG_SHARE_FROM_BIN "/migrations", programs);
         if (needed > 0 && (size_t)needed < size && access(ret_path, R_OK) == 0) {
             return ret_path;
