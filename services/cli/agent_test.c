@@ -7,29 +7,6 @@
 #include "json/json.h"
 #include "verbs.h"
 
-#define PAYLOAD_MAX_BYTES ((size_t)256 * 1024) /* a scheduler takes no larger one */
-
-/* JSON itself, or the file that holds it. */
-static enum mg_exit_code payload_read(const char *given, char **ret_text, struct mg_slice *ret_json)
-{
-    struct mg_err err;
-    size_t len = strlen(given);
-    if (given[0] != '{' && given[0] != '[' && given[0] != '"') {
-        enum mg_exit_code code = mg_cli_read_file(given, PAYLOAD_MAX_BYTES, ret_text, &len);
-        if (code != MG_EXIT_DONE) {
-            return code;
-        }
-    } else if ((*ret_text = strdup(given)) == NULL) {
-        return mg_cli_fail(MG_EXIT_ERROR, "could not read --payload: no memory");
-    }
-    const struct mg_slice text = {*ret_text, len};
-    if (mg_json_check(text, &MG_JSON_LIMITS_DATA, &err) != MG_OK) {
-        return mg_cli_fail(MG_EXIT_USAGE, "--payload: %s", err.text);
-    }
-    *ret_json = mg_json_find(text, "");
-    return MG_EXIT_DONE;
-}
-
 static const char *name_of(int rule)
 {
     return mg_rule_name((enum mg_rule)rule);
@@ -89,7 +66,7 @@ static enum mg_exit_code verb_agent_test(struct mg_cli *cli)
     if (cli->options.path[0] != '/') {
         return mg_cli_fail(MG_EXIT_USAGE, "--path %s: expected a path that begins with /", cli->options.path);
     }
-    enum mg_exit_code code = payload_read(cli->options.payload, &text, &payload);
+    enum mg_exit_code code = mg_cli_read_json("--payload", cli->options.payload, &text, &payload);
     code = code == MG_EXIT_DONE ? test(cli, payload) : code;
     free(text);
     return code;

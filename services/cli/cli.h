@@ -110,6 +110,9 @@ enum mg_exit_code mg_cli_fail_err(const struct mg_err *err);
 enum mg_exit_code mg_cli_code_of(enum mg_class class);
 /* Reads the whole file, or stdin for "-". The caller frees *ret_text. */
 enum mg_exit_code mg_cli_read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_len);
+/* Reads the value of an option: JSON itself, or the file that holds it. The caller frees *ret_text. */
+enum mg_exit_code mg_cli_read_json(const char *option, const char *given, char **ret_text,
+                                   struct mg_slice *ret_json);
 
 /* ---- table.c: rows read and printed ---- */
 

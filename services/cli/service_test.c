@@ -11,8 +11,7 @@
 #include "io/tls/check.h"
 #include "verbs.h"
 
-#define SERVICE_MAX_BYTES    ((size_t)64 * 1024)  /* as an agent reads it */
-#define VALUE_MAX_BYTES      ((size_t)256 * 1024) /* a payload; a scheduler takes no larger one */
+#define SERVICE_MAX_BYTES    ((size_t)64 * 1024) /* as an agent reads it */
 #define DEFINITION_MAX_BYTES ((size_t)64 * 1024)
 #define URL_PATH_MAX         1024
 #define ANSWER_TEXT_SIZE     128
@@ -190,40 +189,16 @@ static enum mg_exit_code calls_read(struct testing *testing)
     return code == MG_EXIT_DONE ? step_find(testing) : code;
 }
 
-/* JSON itself, or the file that holds it. */
-static enum mg_exit_code value_read(const char *option, const char *given, char **ret_text,
-                                    struct mg_slice *ret_json)
-{
-    struct mg_err err;
-    size_t len = strlen(given);
-    enum mg_exit_code code = MG_EXIT_DONE;
-    if (given[0] == '{' || given[0] == '[') {
-        *ret_text = strdup(given);
-        code = *ret_text != NULL ? MG_EXIT_DONE
-                                 : mg_cli_fail(MG_EXIT_ERROR, "could not read %s: no memory", option);
-    } else {
-        code = mg_cli_read_file(given, VALUE_MAX_BYTES, ret_text, &len);
-    }
-    if (code != MG_EXIT_DONE) {
-        return code;
-    }
-    struct mg_slice text = {*ret_text, len};
-    if (mg_json_check(text, &MG_JSON_LIMITS_DATA, &err) != MG_OK) {
-        return mg_cli_fail(MG_EXIT_USAGE, "%s: %s", option, err.text);
-    }
-    *ret_json = mg_json_find(text, "");
-    return MG_EXIT_DONE;
-}
-
 static enum mg_exit_code values_read(struct testing *testing)
 {
     const struct mg_cli_options *options = &testing->cli->options;
     struct mg_slice results = {NULL, 0};
     struct mg_err err;
-    enum mg_exit_code code = value_read("--payload", is_given(options->payload) ? options->payload : "{}",
-                                        &testing->payload, &testing->payload_json);
+    enum mg_exit_code code =
+        mg_cli_read_json("--payload", is_given(options->payload) ? options->payload : "{}", &testing->payload,
+                         &testing->payload_json);
     if (code == MG_EXIT_DONE && is_given(options->results)) {
-        code = value_read("--results", options->results, &testing->results_text, &results);
+        code = mg_cli_read_json("--results", options->results, &testing->results_text, &results);
     }
     if (code != MG_EXIT_DONE) {
         return code;

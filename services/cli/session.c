@@ -8,6 +8,9 @@
 #include "base/print.h"
 #include "cli.h"
 #include "io/pg/dsn.h"
+#include "json/json.h"
+
+#define VALUE_MAX_BYTES ((size_t)256 * 1024) /* a payload; a scheduler takes no larger one */
 
 struct waiting {
     struct mg_cli *cli;
@@ -316,4 +319,28 @@ enum mg_exit_code mg_cli_read_file(const char *path, size_t max_bytes, char **re
     *ret_len = text.len;
     return *ret_text != NULL ? MG_EXIT_DONE
                              : mg_cli_fail(MG_EXIT_ERROR, "could not read %s: out of memory", path);
+}
+
+enum mg_exit_code mg_cli_read_json(const char *option, const char *given, char **ret_text,
+                                   struct mg_slice *ret_json)
+{
+    struct mg_err err;
+    size_t len = strlen(given);
+    enum mg_exit_code code = MG_EXIT_DONE;
+    if (given[0] == '{' || given[0] == '[' || given[0] == '"') {
+        *ret_text = strdup(given);
+        code = *ret_text != NULL ? MG_EXIT_DONE
+                                 : mg_cli_fail(MG_EXIT_ERROR, "could not read %s: no memory", option);
+    } else {
+        code = mg_cli_read_file(given, VALUE_MAX_BYTES, ret_text, &len);
+    }
+    if (code != MG_EXIT_DONE) {
+        return code;
+    }
+    struct mg_slice text = {*ret_text, len};
+    if (mg_json_check(text, &MG_JSON_LIMITS_DATA, &err) != MG_OK) {
+        return mg_cli_fail(MG_EXIT_USAGE, "%s: %s", option, err.text);
+    }
+    *ret_json = mg_json_find(text, "");
+    return MG_EXIT_DONE;
 }
