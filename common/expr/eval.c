@@ -1,7 +1,8 @@
 /*
  * Evaluation over the tree. Each node costs a step before it is looked at, so the bound holds for every
  * input; depth is bounded by the tree and by the count of values below each other. A fault ends everything up
- * to the next && or ||, and the end of the steps ends everything.
+ * to the next && or ||, and the end of the steps ends everything. One file, because operands, members and
+ * elements are nodes again.
  */
 #include <string.h>
 
@@ -12,52 +13,115 @@ static const struct mg_expr_node *node_of(const struct mg_expr_run *run, int nod
     return &run->frame->expr->nodes[node];
 }
 
-bool mg_expr_fault(struct mg_expr_run *run, enum mg_expr_fault_kind kind, int node)
-{
-    if (!run->is_over) {
-        run->fault = (struct mg_expr_fault){.kind = kind, .expr = run->frame->expr, .node = node};
-    }
-    return false;
-}
-
-bool mg_expr_fault_type(struct mg_expr_run *run, int node, enum mg_expr_type is, enum mg_expr_type needed)
-{
-    (void)mg_expr_fault(run, MG_EXPR_FAULT_TYPE, node);
-    run->fault.left = is;
-    run->fault.right = needed;
-    return false;
-}
-
-bool mg_expr_fault_types(struct mg_expr_run *run, int node, const struct mg_expr_value *a,
-                         const struct mg_expr_value *b)
-{
-    (void)mg_expr_fault(run, MG_EXPR_FAULT_TYPES, node);
-    run->fault.left = a->type;
-    run->fault.right = b->type;
-    return false;
-}
-
-bool mg_expr_spend(struct mg_expr_run *run, size_t bytes)
-{
-    run->left -= (int64_t)bytes;
-    if (run->left >= 0) {
-        return true;
-    }
-    (void)mg_expr_fault(run, MG_EXPR_FAULT_STEPS, run->frame->expr->root);
-    run->is_over = true;
-    return false;
-}
-
 static bool give_boolean(struct mg_expr_value *ret, bool boolean)
 {
     *ret = (struct mg_expr_value){.type = MG_EXPR_BOOLEAN, .boolean = boolean};
     return true;
 }
 
+bool mg_expr_run_boolean(struct mg_expr_run *run, int node, bool *ret)
+{
+    struct mg_expr_value value;
+    if (!mg_expr_run_node(run, node, &value)) {
+        return false;
+    }
+    *ret = value.boolean;
+    return value.type == MG_EXPR_BOOLEAN || mg_expr_fault_type(run, node, value.type, MG_EXPR_BOOLEAN);
+}
+
+/* ---- operands ---- */
+
+static bool run_number(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
+{
+    return mg_expr_run_node(run, node, ret) && mg_expr_needs_number(run, node, ret);
+}
+
+static bool run_text(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
+{
+    return mg_expr_run_node(run, node, ret) &&
+           (ret->type == MG_EXPR_TEXT || mg_expr_fault_type(run, node, ret->type, MG_EXPR_TEXT));
+}
+
+static bool run_join(struct mg_expr_run *run, int node, const struct mg_expr_value *left,
+                     struct mg_expr_value *ret)
+{
+    struct mg_expr_value joined, right;
+    if (!mg_expr_join_begin(run, node, left, &joined) ||
+        !mg_expr_run_node(run, node_of(run, node)->b, &right)) {
+        return false;
+    }
+    if (right.type != MG_EXPR_TEXT) {
+        return mg_expr_fault_types(run, node, left, &right);
+    }
+    if (!mg_expr_join_end(run, node, &right, &joined)) {
+        return false;
+    }
+    *ret = joined;
+    return true;
+}
+
+static bool run_arithmetic(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
+{
+    const struct mg_expr_node *of = node_of(run, node);
+    struct mg_expr_value a, b;
+    if (!mg_expr_run_node(run, of->a, &a)) {
+        return false;
+    }
+    if (of->op == MG_OP_ADD && a.type == MG_EXPR_TEXT) {
+        return run_join(run, node, &a, ret);
+    }
+    return mg_expr_run_node(run, of->b, &b) && mg_expr_reckon(run, node, &a, &b, ret);
+}
+
+static bool run_negate(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
+{
+    struct mg_expr_value value;
+    if (!run_number(run, node_of(run, node)->a, &value)) {
+        return false;
+    }
+    value.number.coefficient = -value.number.coefficient;
+    *ret = (struct mg_expr_value){.type = MG_EXPR_NUMBER, .number = value.number};
+    return true;
+}
+
+static bool run_rounding(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
+{
+    const struct mg_expr_node *of = node_of(run, node);
+    struct mg_expr_value a, b, c;
+    if (!run_number(run, of->a, &a) || !run_number(run, of->b, &b)) {
+        return false;
+    }
+    if (of->op == MG_OP_ROUND) {
+        return mg_expr_round(run, node, &a, &b, ret);
+    }
+    return run_number(run, of->c, &c) && mg_expr_divide(run, node, &a, &b, &c, ret);
+}
+
+static bool run_string(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
+{
+    struct mg_expr_value value;
+    return mg_expr_run_node(run, node_of(run, node)->a, &value) && mg_expr_string(run, node, &value, ret);
+}
+
+static bool run_moment(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
+{
+    struct mg_expr_value text;
+    return run_text(run, node_of(run, node)->a, &text) && mg_expr_moment(run, node, &text, ret);
+}
+
+static bool run_text_test(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
+{
+    const struct mg_expr_node *of = node_of(run, node);
+    struct mg_expr_value text, part;
+    return run_text(run, of->a, &text) && run_text(run, of->b, &part) &&
+           mg_expr_text_test(run, node, &text, &part, ret);
+}
+
 /* ---- names ---- */
 
-struct mg_slice mg_expr_run_member(struct mg_expr_run *run, struct mg_slice object,
-                                   const struct mg_expr_value *name)
+/* The member of an object, by a text's value; absent: there is none. */
+static struct mg_slice find_named(struct mg_expr_run *run, struct mg_slice object,
+                                  const struct mg_expr_value *name)
 {
     struct mg_json_walk walk;
     struct mg_slice quoted, value;
@@ -130,7 +194,7 @@ static bool find_member(struct mg_expr_run *run, int node, struct mg_slice *ret)
     if (object.type != MG_EXPR_OBJECT) {
         return mg_expr_fault_type(run, node, object.type, MG_EXPR_OBJECT);
     }
-    *ret = mg_expr_run_member(run, object.text, &name);
+    *ret = find_named(run, object.text, &name);
     return !run->is_over;
 }
 
@@ -170,17 +234,72 @@ static bool run_has(struct mg_expr_run *run, int node, struct mg_expr_value *ret
     return find_member(run, asked, &json) && give_boolean(ret, json.data != NULL);
 }
 
+/* ---- walking: an element of JSON is read where it lies, an element of a list in the expression is evaluated
+ * each time it is met ---- */
+
+struct cursor { /* over a list of JSON, or of an expression */
+    struct mg_json_walk walk;
+    const struct mg_expr *expr;
+    int node;
+};
+static void cursor_begin(struct cursor *cursor, const struct mg_expr_value *list)
+{
+    *cursor = (struct cursor){.expr = list->list_of, .node = MG_EXPR_NONE};
+    if (list->list_of != NULL) {
+        cursor->node = list->list_of->nodes[list->list_node].a;
+    } else {
+        mg_json_walk_begin(&cursor->walk, list->text);
+    }
+}
+
+/* A list that a value holds is evaluated as that value's; no variable reaches it. */
+static bool run_listed(struct mg_expr_run *run, const struct mg_expr *expr, int node,
+                       struct mg_expr_value *ret)
+{
+    struct mg_expr_frame frame, *outer = run->frame;
+    if (outer->expr == expr) {
+        return mg_expr_run_node(run, node, ret);
+    }
+    frame.expr = expr;
+    run->frame = &frame;
+    bool is_good = mg_expr_run_node(run, node, ret);
+    run->frame = outer;
+    return is_good;
+}
+
+static int cursor_next(struct mg_expr_run *run, struct cursor *cursor, struct mg_expr_value *ret)
+{
+    if (cursor->expr != NULL) {
+        int node = cursor->node;
+        if (node == MG_EXPR_NONE) {
+            return 0;
+        }
+        cursor->node = cursor->expr->nodes[node].next;
+        return run_listed(run, cursor->expr, node, ret) ? 1 : -1;
+    }
+    struct mg_slice name, json;
+    const char *from = cursor->walk.at;
+    if (!mg_json_walk_next(&cursor->walk, &name, &json)) {
+        return 0;
+    }
+    if (!mg_expr_spend(run, MG_EXPR_STEP + (size_t)(cursor->walk.at - from))) {
+        return -1;
+    }
+    *ret = mg_expr_value_of(json);
+    return 1;
+}
+
 static bool run_element(struct mg_expr_run *run, int node, const struct mg_expr_value *list,
                         const struct mg_expr_value *index, struct mg_expr_value *ret)
 {
-    struct mg_expr_cursor cursor;
+    struct cursor cursor;
     int wanted = index->is_wide ? -1 : mg_decimal_index(index->number, INT32_MAX), more = 1;
     if (wanted < 0) {
         return mg_expr_fault(run, MG_EXPR_FAULT_INDEX, node);
     }
-    mg_expr_cursor_begin(&cursor, list);
+    cursor_begin(&cursor, list);
     for (int i = 0; i <= wanted && more > 0; i++) {
-        more = mg_expr_cursor_next(run, &cursor, ret);
+        more = cursor_next(run, &cursor, ret);
     }
     return more > 0 || (more == 0 && mg_expr_fault(run, MG_EXPR_FAULT_INDEX, node));
 }
@@ -202,11 +321,186 @@ static bool run_index(struct mg_expr_run *run, int node, struct mg_expr_value *r
     if (index.type != MG_EXPR_TEXT) {
         return mg_expr_fault_type(run, node, index.type, MG_EXPR_TEXT);
     }
-    struct mg_slice json = mg_expr_run_member(run, whole.text, &index);
+    struct mg_slice json = find_named(run, whole.text, &index);
     if (json.data == NULL) {
         return fault_member(run, node, index.text);
     }
     *ret = mg_expr_value_of(json);
+    return true;
+}
+
+/* ---- lists ---- */
+
+/* Every element is evaluated once, since a fault in one is a fault of the list. */
+static bool run_list(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
+{
+    const struct mg_expr *expr = run->frame->expr;
+    struct mg_expr_value element;
+    size_t mark = run->room->used;
+    for (int i = expr->nodes[node].a; i != MG_EXPR_NONE; i = expr->nodes[i].next) {
+        if (expr->nodes[i].op != MG_OP_LITERAL && !mg_expr_run_node(run, i, &element)) {
+            return false;
+        }
+        run->room->used = mark;
+    }
+    *ret = (struct mg_expr_value){.type = MG_EXPR_LIST, .list_of = expr, .list_node = node};
+    return true;
+}
+
+static bool count_elements(struct mg_expr_run *run, const struct mg_expr_value *whole, int *ret_count)
+{
+    struct mg_json_walk walk;
+    struct mg_slice name, json;
+    *ret_count = 0;
+    if (whole->list_of != NULL) {
+        const struct mg_expr_node *nodes = whole->list_of->nodes;
+        for (int i = nodes[whole->list_node].a; i != MG_EXPR_NONE; i = nodes[i].next) {
+            (*ret_count)++;
+        }
+        return true;
+    }
+    mg_json_walk_begin(&walk, whole->text);
+    for (const char *from = walk.at; mg_json_walk_next(&walk, &name, &json); from = walk.at) {
+        if (!mg_expr_spend(run, MG_EXPR_STEP + (size_t)(walk.at - from))) {
+            return false;
+        }
+        (*ret_count)++;
+    }
+    return true;
+}
+
+static bool run_size(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
+{
+    struct mg_expr_value value;
+    size_t passed = 0;
+    int count = 0;
+    if (!mg_expr_run_node(run, node_of(run, node)->a, &value)) {
+        return false;
+    }
+    if (value.type == MG_EXPR_TEXT) {
+        count = (int)mg_expr_text_size(&value, &passed);
+        if (!mg_expr_spend(run, passed)) {
+            return false;
+        }
+    } else if (value.type != MG_EXPR_LIST && value.type != MG_EXPR_OBJECT) {
+        return mg_expr_fault_type(run, node, value.type, MG_EXPR_LIST);
+    } else if (!count_elements(run, &value, &count)) {
+        return false;
+    }
+    *ret = (struct mg_expr_value){.type = MG_EXPR_NUMBER, .number = {count, 0}};
+    return true;
+}
+
+/* ---- equality ---- */
+
+/* `is_strict`: two types other than null are a fault, not unequal. */
+static bool is_equal_to(struct mg_expr_run *run, int node, const struct mg_expr_value *a,
+                        const struct mg_expr_value *b, bool is_strict, bool *ret);
+
+static bool equal_lists(struct mg_expr_run *run, int node, const struct mg_expr_value *a,
+                        const struct mg_expr_value *b, bool *ret)
+{
+    struct cursor left, right;
+    struct mg_expr_value x, y;
+    size_t mark = run->room->used;
+    cursor_begin(&left, a);
+    cursor_begin(&right, b);
+    for (*ret = true; *ret; run->room->used = mark) {
+        int more_left = cursor_next(run, &left, &x);
+        int more_right = more_left < 0 ? -1 : cursor_next(run, &right, &y);
+        if (more_left < 0 || more_right < 0) {
+            return false;
+        }
+        if (more_left == 0 || more_right == 0) {
+            *ret = more_left == more_right;
+            return true;
+        }
+        if (!is_equal_to(run, node, &x, &y, false, ret)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool equal_objects(struct mg_expr_run *run, int node, struct mg_slice a, struct mg_slice b, bool *ret)
+{
+    struct mg_json_walk walk;
+    struct mg_slice quoted, json;
+    struct mg_expr_value left = {.text = a}, right = {.text = b};
+    int count, other;
+    if (!count_elements(run, &left, &count) || !count_elements(run, &right, &other)) {
+        return false;
+    }
+    *ret = count == other;
+    mg_json_walk_begin(&walk, a);
+    while (*ret && mg_json_walk_next(&walk, &quoted, &json)) {
+        struct mg_expr_value name = mg_expr_value_of(quoted);
+        struct mg_slice found = find_named(run, b, &name);
+        if (run->is_over || !mg_expr_spend(run, 2 * MG_EXPR_STEP + quoted.len + json.len)) {
+            return false;
+        }
+        *ret = found.data != NULL;
+        if (*ret) {
+            struct mg_expr_value x = mg_expr_value_of(json), y = mg_expr_value_of(found);
+            if (!is_equal_to(run, node, &x, &y, false, ret)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool equal_whole(struct mg_expr_run *run, int node, const struct mg_expr_value *a,
+                        const struct mg_expr_value *b, bool *ret)
+{
+    if (run->depth >= MG_EXPR_RUN_MAX) {
+        (void)mg_expr_fault(run, MG_EXPR_FAULT_DEEP, node);
+        run->is_over = true;
+        return false;
+    }
+    if (!mg_expr_spend(run, MG_EXPR_STEP)) {
+        return false;
+    }
+    run->depth++;
+    bool is_good = a->type == MG_EXPR_LIST ? equal_lists(run, node, a, b, ret)
+                                           : equal_objects(run, node, a->text, b->text, ret);
+    run->depth--;
+    return is_good;
+}
+
+static bool is_equal_to(struct mg_expr_run *run, int node, const struct mg_expr_value *a,
+                        const struct mg_expr_value *b, bool is_strict, bool *ret)
+{
+    size_t passed = 0;
+    if (a->type != b->type) {
+        *ret = false;
+        bool is_asked = !is_strict || a->type == MG_EXPR_NULL || b->type == MG_EXPR_NULL;
+        return is_asked || mg_expr_fault_types(run, node, a, b);
+    }
+    switch (a->type) {
+    case MG_EXPR_BOOLEAN:
+        *ret = a->boolean == b->boolean;
+        return true;
+    case MG_EXPR_NUMBER:
+    case MG_EXPR_TIME:
+    case MG_EXPR_DURATION:
+        if (a->is_wide || b->is_wide) {
+            return mg_expr_fault(run, MG_EXPR_FAULT_DIGITS, node);
+        }
+        *ret = mg_decimal_compare(a->number, b->number) == 0;
+        return true;
+    case MG_EXPR_TEXT:
+        *ret = (a->is_escaped || b->is_escaped || a->text.len == b->text.len) &&
+               mg_expr_text_compare(a, b, &passed) == 0;
+        return mg_expr_spend(run, passed);
+    case MG_EXPR_LIST:
+    case MG_EXPR_OBJECT:
+        return equal_whole(run, node, a, b, ret);
+    case MG_EXPR_UNKNOWN:
+    case MG_EXPR_NULL:
+        break;
+    }
+    *ret = true;
     return true;
 }
 
@@ -244,7 +538,7 @@ static bool run_comparison(struct mg_expr_run *run, int node, struct mg_expr_val
         return false;
     }
     if (of->op == MG_OP_EQUAL || of->op == MG_OP_UNEQUAL) {
-        return mg_expr_equal(run, node, &a, &b, true, &is_equal) &&
+        return is_equal_to(run, node, &a, &b, true, &is_equal) &&
                give_boolean(ret, is_equal == (of->op == MG_OP_EQUAL));
     }
     if (!compare(run, node, &a, &b, &order)) {
@@ -254,16 +548,6 @@ static bool run_comparison(struct mg_expr_run *run, int node, struct mg_expr_val
                              : of->op == MG_OP_LESS_EQUAL ? order <= 0
                              : of->op == MG_OP_MORE       ? order > 0
                                                           : order >= 0);
-}
-
-bool mg_expr_run_boolean(struct mg_expr_run *run, int node, bool *ret)
-{
-    struct mg_expr_value value;
-    if (!mg_expr_run_node(run, node, &value)) {
-        return false;
-    }
-    *ret = value.boolean;
-    return value.type == MG_EXPR_BOOLEAN || mg_expr_fault_type(run, node, value.type, MG_EXPR_BOOLEAN);
 }
 
 /* The side that decides does so, whichever it is and even if the other one fails (CEL). */
@@ -294,6 +578,142 @@ static bool run_logic(struct mg_expr_run *run, int node, struct mg_expr_value *r
     return false;
 }
 
+/* ---- in ---- */
+
+static bool run_in(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
+{
+    const struct mg_expr_node *of = node_of(run, node);
+    struct cursor cursor;
+    struct mg_expr_value wanted, whole, element;
+    bool is_equal = false;
+    int more;
+
+    if (!mg_expr_run_node(run, of->a, &wanted) || !mg_expr_run_node(run, of->b, &whole)) {
+        return false;
+    }
+    if (whole.type == MG_EXPR_OBJECT) {
+        if (wanted.type != MG_EXPR_TEXT) {
+            return mg_expr_fault_type(run, node, wanted.type, MG_EXPR_TEXT);
+        }
+        struct mg_slice found = find_named(run, whole.text, &wanted);
+        return !run->is_over && give_boolean(ret, found.data != NULL);
+    }
+    if (whole.type != MG_EXPR_LIST) {
+        return mg_expr_fault_type(run, node, whole.type, MG_EXPR_LIST);
+    }
+    size_t mark = run->room->used;
+    cursor_begin(&cursor, &whole);
+    while (!is_equal && (more = cursor_next(run, &cursor, &element)) != 0) {
+        if (more < 0 || !is_equal_to(run, node, &wanted, &element, false, &is_equal)) {
+            return false;
+        }
+        run->room->used = mark;
+    }
+    return give_boolean(ret, is_equal);
+}
+
+/* ---- macros ---- */
+
+/* One element of all() or exists(): true when it decides. A fault stays until the end, as with && and ||.
+ */
+static bool run_test(struct mg_expr_run *run, int body, bool decider, struct mg_expr_fault *first)
+{
+    bool is_true;
+    if (mg_expr_run_boolean(run, body, &is_true)) {
+        return is_true == decider;
+    }
+    if (first->kind == MG_EXPR_FAULT_NONE) {
+        *first = run->fault;
+    }
+    return false;
+}
+
+static bool run_quantor(struct mg_expr_run *run, int node, struct cursor *cursor, struct mg_expr_value *ret,
+                        int *ret_count)
+{
+    const struct mg_expr_node *of = node_of(run, node);
+    struct mg_expr_fault first = {.kind = MG_EXPR_FAULT_NONE};
+    struct mg_expr_frame *frame = run->frame;
+    bool decider = of->op == MG_OP_EXISTS, is_decided = false;
+    size_t mark = run->room->used;
+    int more = 1;
+
+    while (!is_decided && (more = cursor_next(run, cursor, &frame->variables[of->value])) > 0) {
+        (*ret_count)++;
+        is_decided = run_test(run, of->b, decider, &first);
+        run->room->used = mark;
+        if (run->is_over) {
+            return false;
+        }
+    }
+    if (more < 0) {
+        return false;
+    }
+    if (!is_decided && first.kind != MG_EXPR_FAULT_NONE) {
+        run->fault = first;
+        return false;
+    }
+    return give_boolean(ret, is_decided == decider);
+}
+
+static bool run_sum(struct mg_expr_run *run, int node, struct cursor *cursor, struct mg_expr_value *ret,
+                    int *ret_count)
+{
+    const struct mg_expr_node *of = node_of(run, node);
+    struct mg_expr_frame *frame = run->frame;
+    struct mg_decimal sum = {0, 0};
+    size_t mark = run->room->used;
+    int more;
+
+    while ((more = cursor_next(run, cursor, &frame->variables[of->value])) > 0) {
+        struct mg_expr_value value;
+        (*ret_count)++;
+        if (!mg_expr_run_node(run, of->b, &value)) {
+            return false;
+        }
+        enum mg_expr_type needed = of->op == MG_OP_COUNT ? MG_EXPR_BOOLEAN : MG_EXPR_NUMBER;
+        if (value.type != needed) {
+            return mg_expr_fault_type(run, of->b, value.type, needed);
+        }
+        if (of->op == MG_OP_COUNT) {
+            value.number = (struct mg_decimal){value.boolean, 0};
+        }
+        if (value.is_wide || !mg_decimal_add(sum, value.number, &sum)) {
+            return mg_expr_fault(run, MG_EXPR_FAULT_DIGITS, node);
+        }
+        run->room->used = mark;
+    }
+    *ret = (struct mg_expr_value){.type = MG_EXPR_NUMBER, .number = sum};
+    return more == 0;
+}
+
+static bool run_loop(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
+{
+    const struct mg_expr_node *of = node_of(run, node);
+    struct cursor cursor;
+    struct mg_expr_value list;
+    int count = 0;
+
+    if (!mg_expr_run_node(run, of->a, &list)) {
+        return false;
+    }
+    if (list.type != MG_EXPR_LIST) {
+        return mg_expr_fault_type(run, node, list.type, MG_EXPR_LIST);
+    }
+    cursor_begin(&cursor, &list);
+    bool is_quantor = of->op == MG_OP_ALL || of->op == MG_OP_EXISTS;
+    bool is_good =
+        is_quantor ? run_quantor(run, node, &cursor, ret, &count) : run_sum(run, node, &cursor, ret, &count);
+    if (run->is_over) { /* the outermost loop is named last, and stays */
+        run->loop_expr = run->frame->expr;
+        run->loop_node = node;
+        run->loop_count = count;
+    }
+    return is_good;
+}
+
+/* ---- the operations ---- */
+
 static bool run_operation(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
 {
     const struct mg_expr_node *of = node_of(run, node);
@@ -312,15 +732,15 @@ static bool run_operation(struct mg_expr_run *run, int node, struct mg_expr_valu
     case MG_OP_INDEX:
         return run_index(run, node, ret);
     case MG_OP_LIST:
-        return mg_expr_run_list(run, node, ret);
+        return run_list(run, node, ret);
     case MG_OP_NOT:
         return mg_expr_run_boolean(run, of->a, &is_true) && give_boolean(ret, !is_true);
     case MG_OP_NEGATE:
-        return mg_expr_run_negate(run, node, ret);
+        return run_negate(run, node, ret);
     case MG_OP_ADD:
     case MG_OP_SUBTRACT:
     case MG_OP_MULTIPLY:
-        return mg_expr_run_arithmetic(run, node, ret);
+        return run_arithmetic(run, node, ret);
     case MG_OP_EQUAL:
     case MG_OP_UNEQUAL:
     case MG_OP_LESS:
@@ -329,7 +749,7 @@ static bool run_operation(struct mg_expr_run *run, int node, struct mg_expr_valu
     case MG_OP_MORE_EQUAL:
         return run_comparison(run, node, ret);
     case MG_OP_IN:
-        return mg_expr_run_in(run, node, ret);
+        return run_in(run, node, ret);
     case MG_OP_AND:
     case MG_OP_OR:
         return run_logic(run, node, ret);
@@ -339,25 +759,24 @@ static bool run_operation(struct mg_expr_run *run, int node, struct mg_expr_valu
     case MG_OP_HAS:
         return run_has(run, node, ret);
     case MG_OP_SIZE:
-        return mg_expr_run_size(run, node, ret);
+        return run_size(run, node, ret);
     case MG_OP_STRING:
-        return mg_expr_run_string(run, node, ret);
+        return run_string(run, node, ret);
     case MG_OP_ROUND:
-        return mg_expr_run_round(run, node, ret);
     case MG_OP_DIVIDE:
-        return mg_expr_run_divide(run, node, ret);
+        return run_rounding(run, node, ret);
     case MG_OP_TIME:
     case MG_OP_DURATION:
-        return mg_expr_run_moment(run, node, ret);
+        return run_moment(run, node, ret);
     case MG_OP_STARTS_WITH:
     case MG_OP_ENDS_WITH:
     case MG_OP_CONTAINS:
-        return mg_expr_run_text_test(run, node, ret);
+        return run_text_test(run, node, ret);
     case MG_OP_ALL:
     case MG_OP_EXISTS:
     case MG_OP_COUNT:
     case MG_OP_SUM:
-        return mg_expr_run_loop(run, node, ret);
+        return run_loop(run, node, ret);
     }
     return false;
 }

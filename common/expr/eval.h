@@ -1,4 +1,4 @@
-/* The state of one evaluation. Private to eval.c, collections.c and reason.c. */
+/* The state of one evaluation. Private to eval.c, eval_fault.c, arithmetic.c and reason.c. */
 #ifndef MG_EXPR_EVAL_H
 #define MG_EXPR_EVAL_H
 
@@ -54,13 +54,42 @@ struct mg_expr_run {
 #define MG_EXPR_STEP    MG_EXPR_STEP_BYTES /* in `left` */
 #define MG_EXPR_RUN_MAX 256                /* nodes and values below each other; some 100 KiB of the stack */
 
+/* ---- eval_fault.c ---- */
+
 bool mg_expr_spend(struct mg_expr_run *run, size_t bytes);
-/* Always false. */
+/* These three note the fault and return false, so that a caller returns their result. */
 bool mg_expr_fault(struct mg_expr_run *run, enum mg_expr_fault_kind kind, int node);
 bool mg_expr_fault_type(struct mg_expr_run *run, int node, enum mg_expr_type is, enum mg_expr_type needed);
-
 bool mg_expr_fault_types(struct mg_expr_run *run, int node, const struct mg_expr_value *a,
                          const struct mg_expr_value *b);
+enum mg_class mg_expr_fault_text(const struct mg_expr_run *run, struct mg_err *err);
+struct mg_slice mg_expr_span(const struct mg_expr *expr, int node); /* its text, as written */
+struct mg_slice mg_expr_cut(struct mg_slice text, size_t max);      /* between two characters */
+
+/* ---- arithmetic.c: operations over values; `node` is the operation, for faults ---- */
+
+bool mg_expr_needs_number(struct mg_expr_run *run, int node, const struct mg_expr_value *value);
+/* The left text is kept in the room, if it is not there already, and the right one after it. */
+bool mg_expr_join_begin(struct mg_expr_run *run, int node, const struct mg_expr_value *left,
+                        struct mg_expr_value *ret);
+bool mg_expr_join_end(struct mg_expr_run *run, int node, const struct mg_expr_value *right,
+                      struct mg_expr_value *ret);
+/* + - * of all but texts. */
+bool mg_expr_reckon(struct mg_expr_run *run, int node, const struct mg_expr_value *a,
+                    const struct mg_expr_value *b, struct mg_expr_value *ret);
+/* All arguments of these two are numbers. */
+bool mg_expr_round(struct mg_expr_run *run, int node, const struct mg_expr_value *value,
+                   const struct mg_expr_value *places, struct mg_expr_value *ret);
+bool mg_expr_divide(struct mg_expr_run *run, int node, const struct mg_expr_value *a,
+                    const struct mg_expr_value *b, const struct mg_expr_value *places,
+                    struct mg_expr_value *ret);
+bool mg_expr_string(struct mg_expr_run *run, int node, const struct mg_expr_value *value,
+                    struct mg_expr_value *ret);
+/* All arguments of these two are texts: time(), duration(); startsWith() and the like. */
+bool mg_expr_moment(struct mg_expr_run *run, int node, const struct mg_expr_value *value,
+                    struct mg_expr_value *ret);
+bool mg_expr_text_test(struct mg_expr_run *run, int node, const struct mg_expr_value *text,
+                       const struct mg_expr_value *part, struct mg_expr_value *ret);
 
 /* ---- eval.c ---- */
 
@@ -68,41 +97,4 @@ bool mg_expr_run_node(struct mg_expr_run *run, int node, struct mg_expr_value *r
 bool mg_expr_run_boolean(struct mg_expr_run *run, int node, bool *ret);
 void mg_expr_run_begin(struct mg_expr_run *run, struct mg_expr_frame *frame, const struct mg_expr *expr,
                        const struct mg_expr_scope *scope, struct mg_expr_room *room);
-/* The member of an object, by a text's value; absent: there is none. */
-struct mg_slice mg_expr_run_member(struct mg_expr_run *run, struct mg_slice object,
-                                   const struct mg_expr_value *name);
-
-/* ---- arithmetic.c: each is one kind of node ---- */
-
-bool mg_expr_run_arithmetic(struct mg_expr_run *run, int node, struct mg_expr_value *ret);
-bool mg_expr_run_negate(struct mg_expr_run *run, int node, struct mg_expr_value *ret);
-bool mg_expr_run_round(struct mg_expr_run *run, int node, struct mg_expr_value *ret);
-bool mg_expr_run_divide(struct mg_expr_run *run, int node, struct mg_expr_value *ret);
-bool mg_expr_run_string(struct mg_expr_run *run, int node, struct mg_expr_value *ret);
-bool mg_expr_run_moment(struct mg_expr_run *run, int node, struct mg_expr_value *ret);
-bool mg_expr_run_text_test(struct mg_expr_run *run, int node, struct mg_expr_value *ret);
-
-/* ---- collections.c ---- */
-
-struct mg_expr_cursor { /* over a list of JSON, or of an expression */
-    struct mg_json_walk walk;
-    const struct mg_expr *expr;
-    int node;
-};
-void mg_expr_cursor_begin(struct mg_expr_cursor *cursor, const struct mg_expr_value *list);
-/* 1: an element; 0: the end; -1: a fault. */
-int mg_expr_cursor_next(struct mg_expr_run *run, struct mg_expr_cursor *cursor, struct mg_expr_value *ret);
-
-/* `is_strict`: two types other than null are a fault, not unequal. */
-bool mg_expr_equal(struct mg_expr_run *run, int node, const struct mg_expr_value *a,
-                   const struct mg_expr_value *b, bool is_strict, bool *ret);
-bool mg_expr_run_list(struct mg_expr_run *run, int node, struct mg_expr_value *ret);
-bool mg_expr_run_in(struct mg_expr_run *run, int node, struct mg_expr_value *ret);
-bool mg_expr_run_size(struct mg_expr_run *run, int node, struct mg_expr_value *ret);
-bool mg_expr_run_loop(struct mg_expr_run *run, int node, struct mg_expr_value *ret);
-
-/* ---- reason.c ---- */
-
-enum mg_class mg_expr_fault_text(const struct mg_expr_run *run, struct mg_err *err);
-
 #endif

@@ -1,8 +1,27 @@
 /* The tokens of an expression: names, numbers, texts with CEL's escapes, and symbols. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "expr/parse.h"
+
+int mg_expr_fail(struct mg_expr_compile *compile, size_t at, enum mg_expr_mistake mistake, const char *format,
+                 ...)
+{
+    char text[MG_EXPR_MESSAGE_SIZE];
+    va_list args;
+    if (compile->has_failed) {
+        return MG_EXPR_NONE;
+    }
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    mg_expr_line(text);
+    compile->has_failed = true;
+    compile->place = (struct mg_expr_place){mg_expr_column(compile->text, at), mistake};
+    (void)mg_err_set(compile->err, MG_BAD_INPUT, "column %d: %s", compile->place.column, text);
+    return MG_EXPR_NONE;
+}
 
 static bool is_digit(char c)
 {

@@ -1,50 +1,27 @@
 /*
  * The grammar, by descent: each level of precedence is one function or one row of a table. The functions end
  * at the first mistake, because every later one would be guessed. Depth and nodes are bounded, so recursion
- * is.
+ * is. One file, because arguments are whole expressions again.
  */
 #include "expr/parse.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "json/reader.h"
 
-int mg_expr_column(struct mg_slice text, size_t at)
-{
-    int column = 1;
-    for (size_t i = 0; i < at && i < text.len; i++) {
-        column += ((unsigned char)text.data[i] & 0xc0) != 0x80;
-    }
-    return column;
-}
-
-int mg_expr_fail(struct mg_expr_compile *compile, size_t at, enum mg_expr_mistake mistake, const char *format,
-                 ...)
-{
-    char text[MG_EXPR_MESSAGE_SIZE];
-    va_list args;
-    if (compile->has_failed) {
-        return MG_EXPR_NONE;
-    }
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    mg_expr_line(text);
-    compile->has_failed = true;
-    compile->place = (struct mg_expr_place){mg_expr_column(compile->text, at), mistake};
-    (void)mg_err_set(compile->err, MG_BAD_INPUT, "column %d: %s", compile->place.column, text);
-    return MG_EXPR_NONE;
-}
+/* A whole condition, up to a token that cannot continue it. */
+static int take_expression(struct mg_expr_compile *compile);
 
 static int height_below(const struct mg_expr_compile *compile, int child, int height)
 {
     return child >= 0 && compile->height_of[child] > height ? compile->height_of[child] : height;
 }
 
-int mg_expr_node_add(struct mg_expr_compile *compile, struct mg_expr_node node, size_t begin, size_t at)
+/* Adds a node, with its type; its text is from `begin` to the last token taken, and mistakes point to `at`.
+ */
+static int node_add(struct mg_expr_compile *compile, struct mg_expr_node node, size_t begin, size_t at)
 {
     if (compile->has_failed) {
         return MG_EXPR_NONE;
@@ -100,7 +77,7 @@ static int add_literal(struct mg_expr_compile *compile, struct mg_expr_value lit
     if (!compile->has_failed && compile->literal_count < MG_EXPR_NODES_MAX) {
         compile->literals[compile->literal_count++] = literal;
     }
-    return mg_expr_node_add(compile, node, begin, begin);
+    return node_add(compile, node, begin, begin);
 }
 
 static int take_number(struct mg_expr_compile *compile)
@@ -132,7 +109,7 @@ static int take_list(struct mg_expr_compile *compile)
 
     mg_expr_token_next(compile);
     while (!compile->has_failed && !mg_expr_token_is(compile, "]")) {
-        int element = mg_expr_parse(compile);
+        int element = take_expression(compile);
         if (element < 0) {
             return MG_EXPR_NONE;
         }
@@ -148,11 +125,198 @@ static int take_list(struct mg_expr_compile *compile)
         }
     }
     mg_expr_token_need(compile, "]", "at the end of a list, or \",\" before its next element");
-    int list = mg_expr_node_add(compile, node_of(MG_OP_LIST, first, MG_EXPR_NONE), begin, begin);
+    int list = node_add(compile, node_of(MG_OP_LIST, first, MG_EXPR_NONE), begin, begin);
     if (list >= 0) {
         compile->height_of[list] = height + 1;
     }
     return list;
+}
+
+/* ---- functions, methods and macros ---- */
+
+struct function {
+    const char *name, *form;
+    int arguments; /* with the target, of a method */
+    enum mg_expr_op op;
+};
+
+static const struct function FUNCTIONS[] = {
+    {"has", "has(payload.coupon)", 1, MG_OP_HAS},
+    {"size", "size(payload.items)", 1, MG_OP_SIZE},
+    {"string", "string(payload.total)", 1, MG_OP_STRING},
+    {"round", "round(payload.total, 2)", 2, MG_OP_ROUND},
+    {"divide", "divide(payload.total, 3, 2)", 3, MG_OP_DIVIDE},
+    {"time", "time(payload.ship_at)", 1, MG_OP_TIME},
+    {"duration", "duration(\"36h\")", 1, MG_OP_DURATION},
+};
+static const char *const FUNCTION_NAMES[] = {"has",    "size", "string",   "round",
+                                             "divide", "time", "duration", NULL};
+
+static const struct function METHODS[] = {
+    {"startsWith", "payload.sku.startsWith(\"A-\")", 2, MG_OP_STARTS_WITH},
+    {"endsWith", "payload.sku.endsWith(\"-X\")", 2, MG_OP_ENDS_WITH},
+    {"contains", "payload.sku.contains(\"-\")", 2, MG_OP_CONTAINS},
+    {"size", "payload.items.size()", 1, MG_OP_SIZE},
+    {"all", "payload.items.all(i, i.qty > 0)", 2, MG_OP_ALL},
+    {"exists", "payload.items.exists(i, i.qty > 100)", 2, MG_OP_EXISTS},
+    {"count", "payload.items.count(i, i.qty > 100)", 2, MG_OP_COUNT},
+    {"sum", "payload.items.sum(i, i.qty * i.price)", 2, MG_OP_SUM},
+};
+static const char *const METHOD_NAMES[] = {"startsWith", "endsWith", "contains", "size", "all",
+                                           "exists",     "count",    "sum",      NULL};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct function *function_find(const struct function *functions, size_t count,
+                                            struct mg_slice name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (mg_slice_is(name, functions[i].name)) {
+            return &functions[i];
+        }
+    }
+    return NULL;
+}
+
+static int unknown_function(struct mg_expr_compile *compile, struct mg_slice name, size_t at,
+                            const char *const *names, const char *there_are)
+{
+    const char *nearest = mg_json_nearest(names, name);
+    int shown = name.len < 64 ? (int)name.len : 64;
+    if (nearest != NULL) {
+        return mg_expr_fail(compile, at, MG_EXPR_MISTAKE_NAME, "no function \"%.*s\"; did you mean \"%s\"?",
+                            shown, name.data, nearest);
+    }
+    return mg_expr_fail(compile, at, MG_EXPR_MISTAKE_NAME, "no function \"%.*s\"; there are %s", shown,
+                        name.data, there_are);
+}
+
+/* Reads arguments up to ")" into `arguments`, from `count` on. */
+static void take_arguments(struct mg_expr_compile *compile, const struct function *function, int arguments[3],
+                           int count, size_t at)
+{
+    if (!mg_expr_token_is(compile, ")")) {
+        do {
+            int argument = take_expression(compile);
+            if (count < 3) {
+                arguments[count] = argument;
+            }
+            count++;
+        } while (!compile->has_failed && mg_expr_token_take(compile, ","));
+    }
+    mg_expr_token_need(compile, ")", "behind the arguments");
+    if (count != function->arguments) {
+        (void)mg_expr_fail(compile, at, MG_EXPR_MISTAKE_SYNTAX, "%s() is written so: %s", function->name,
+                           function->form);
+    }
+}
+
+static int add_call(struct mg_expr_compile *compile, const struct function *function, const int arguments[3],
+                    size_t begin, size_t at)
+{
+    struct mg_expr_node node = {.op = (uint8_t)function->op,
+                                .a = (int16_t)arguments[0],
+                                .b = (int16_t)arguments[1],
+                                .c = (int16_t)arguments[2],
+                                .next = MG_EXPR_NONE,
+                                .member = MG_EXPR_NONE};
+    return node_add(compile, node, begin, at);
+}
+
+/* After a function's name and "(": its arguments, its ")". */
+static int take_call(struct mg_expr_compile *compile, struct mg_slice name, size_t begin)
+{
+    int arguments[3] = {MG_EXPR_NONE, MG_EXPR_NONE, MG_EXPR_NONE};
+    const struct function *function = function_find(FUNCTIONS, COUNT(FUNCTIONS), name);
+    if (function == NULL) {
+        return unknown_function(compile, name, begin, FUNCTION_NAMES,
+                                "has, size, string, round, divide, time, duration");
+    }
+    take_arguments(compile, function, arguments, 0, begin);
+    if (compile->has_failed) {
+        return MG_EXPR_NONE;
+    }
+    if (function->op == MG_OP_HAS) {
+        const struct mg_expr_node *asked = &compile->nodes[arguments[0]];
+        if (asked->op != MG_OP_MEMBER && (asked->op != MG_OP_ROOT || asked->member < 0)) {
+            return mg_expr_fail(compile, begin, MG_EXPR_MISTAKE_SYNTAX,
+                                "has() asks for a member: %s; for a name in brackets write "
+                                "\"name\" in payload",
+                                function->form);
+        }
+    }
+    return add_call(compile, function, arguments, begin, begin);
+}
+
+/* A macro: a name for the element, then the body in which it is known. */
+static void take_macro(struct mg_expr_compile *compile, const struct function *function, int arguments[3],
+                       size_t at)
+{
+    struct mg_slice name = compile->token.text;
+    const struct mg_expr_names *names = compile->names;
+
+    if (compile->variable_count == MG_EXPR_LOOPS_MAX) {
+        (void)mg_expr_fail(compile, at, MG_EXPR_MISTAKE_SYNTAX,
+                           "loops nested more than %d deep; a service can compute more", MG_EXPR_LOOPS_MAX);
+        return;
+    }
+    bool is_name = compile->token.kind == MG_TOKEN_NAME && !mg_expr_is_reserved(name);
+    for (int i = 0; is_name && i < names->root_count; i++) {
+        if (mg_slice_is(name, names->roots[i].name)) {
+            (void)mg_expr_fail(compile, mg_expr_token_at(compile), MG_EXPR_MISTAKE_NAME,
+                               "\"%s\" has a meaning already; give the element another name",
+                               names->roots[i].name);
+            return;
+        }
+    }
+    if (is_name) {
+        mg_expr_token_next(compile);
+    }
+    if (!is_name || !mg_expr_token_take(compile, ",")) {
+        (void)mg_expr_fail(compile, at, MG_EXPR_MISTAKE_SYNTAX, "%s() is written so: %s", function->name,
+                           function->form);
+        return;
+    }
+    int slot = compile->variable_count++;
+    const struct mg_expr_shapes *shapes = names->shapes;
+    const void *shape = shapes != NULL ? compile->shapes[arguments[0]] : NULL;
+    const void *element = shape != NULL ? shapes->element(shapes->arg, shape) : NULL;
+    compile->variables[slot] = name;
+    compile->variable_shapes[slot] = element;
+    compile->variable_types[slot] =
+        (uint8_t)(element != NULL ? shapes->type(shapes->arg, element) : MG_EXPR_UNKNOWN);
+    arguments[1] = take_expression(compile);
+    compile->variable_count--;
+    mg_expr_token_need(compile, ")", "behind the condition or value");
+}
+
+/* After ".name(" after the value `target`. */
+static int take_method(struct mg_expr_compile *compile, int target, struct mg_slice name, size_t at)
+{
+    int arguments[3] = {target, MG_EXPR_NONE, MG_EXPR_NONE};
+    const struct function *function = function_find(METHODS, COUNT(METHODS), name);
+    if (function == NULL) {
+        return unknown_function(compile, name, at, METHOD_NAMES,
+                                "startsWith, endsWith, contains, size, all, exists, count, sum");
+    }
+    if (compile->has_failed) {
+        return MG_EXPR_NONE;
+    }
+    bool is_macro = function->op == MG_OP_ALL || function->op == MG_OP_EXISTS ||
+                    function->op == MG_OP_COUNT || function->op == MG_OP_SUM;
+    if (is_macro) {
+        take_macro(compile, function, arguments, at);
+    } else {
+        take_arguments(compile, function, arguments, 1, at);
+    }
+    if (compile->has_failed) {
+        return MG_EXPR_NONE;
+    }
+    int call = add_call(compile, function, arguments, compile->nodes[target].begin, at);
+    if (call >= 0 && is_macro) {
+        compile->nodes[call].value = (int16_t)compile->variable_count;
+    }
+    return call;
 }
 
 /* ---- names ---- */
@@ -242,7 +406,7 @@ static int take_listed(struct mg_expr_compile *compile, int root, size_t begin)
     for (int i = 0; known->members[i] != NULL; i++) {
         if (mg_slice_is(name, known->members[i])) {
             node.member = (int16_t)i;
-            return mg_expr_node_add(compile, node, begin, at);
+            return node_add(compile, node, begin, at);
         }
     }
     return unknown_listed(compile, known, name, at);
@@ -254,7 +418,7 @@ static int take_root(struct mg_expr_compile *compile, struct mg_slice name, size
         if (mg_slice_equal(compile->variables[i], name)) {
             struct mg_expr_node node = node_of(MG_OP_VARIABLE, MG_EXPR_NONE, MG_EXPR_NONE);
             node.value = (int16_t)i;
-            return mg_expr_node_add(compile, node, begin, begin);
+            return node_add(compile, node, begin, begin);
         }
     }
     for (int i = 0; i < compile->names->root_count; i++) {
@@ -267,7 +431,7 @@ static int take_root(struct mg_expr_compile *compile, struct mg_slice name, size
         }
         struct mg_expr_node node = node_of(MG_OP_ROOT, MG_EXPR_NONE, MG_EXPR_NONE);
         node.value = (int16_t)i;
-        return mg_expr_node_add(compile, node, begin, begin);
+        return node_add(compile, node, begin, begin);
     }
     return unknown_name(compile, name, begin);
 }
@@ -286,7 +450,7 @@ static int take_name(struct mg_expr_compile *compile)
         return add_literal(compile, (struct mg_expr_value){.type = MG_EXPR_NULL}, begin);
     }
     if (mg_expr_token_take(compile, "(")) {
-        return mg_expr_call(compile, name, begin);
+        return take_call(compile, name, begin);
     }
     return take_root(compile, name, begin);
 }
@@ -308,7 +472,7 @@ static int take_primary(struct mg_expr_compile *compile)
             return take_list(compile);
         }
         if (mg_expr_token_take(compile, "(")) {
-            int inner = mg_expr_parse(compile);
+            int inner = take_expression(compile);
             mg_expr_token_need(compile, ")", "to close the bracket");
             if (inner >= 0) { /* quoted with its brackets */
                 compile->nodes[inner].begin = (uint16_t)begin;
@@ -340,7 +504,7 @@ static int take_member(struct mg_expr_compile *compile, int target, size_t begin
     }
     mg_expr_token_next(compile);
     if (mg_expr_token_take(compile, "(")) {
-        return mg_expr_call_method(compile, target, name, at);
+        return take_method(compile, target, name, at);
     }
     struct mg_expr_node node = node_of(MG_OP_MEMBER, target, MG_EXPR_NONE);
     node.name = (uint16_t)compile->names_len;
@@ -349,7 +513,7 @@ static int take_member(struct mg_expr_compile *compile, int target, size_t begin
         memcpy(compile->plain + compile->names_len, name.data, name.len);
         compile->names_len += name.len;
     }
-    return mg_expr_node_add(compile, node, begin, at);
+    return node_add(compile, node, begin, at);
 }
 
 static int take_postfix(struct mg_expr_compile *compile)
@@ -362,9 +526,9 @@ static int take_postfix(struct mg_expr_compile *compile)
         if (mg_expr_token_take(compile, ".")) {
             node = take_member(compile, node, begin);
         } else if (mg_expr_token_take(compile, "[")) {
-            int index = mg_expr_parse(compile);
+            int index = take_expression(compile);
             mg_expr_token_need(compile, "]", "behind an index");
-            node = mg_expr_node_add(compile, node_of(MG_OP_INDEX, node, index), begin, at);
+            node = node_add(compile, node_of(MG_OP_INDEX, node, index), begin, at);
         } else {
             break;
         }
@@ -390,8 +554,8 @@ static int take_unary(struct mg_expr_compile *compile)
     int node = take_postfix(compile);
     while (count > 0 && node >= 0) {
         count--;
-        node = mg_expr_node_add(compile, node_of(is_not ? MG_OP_NOT : MG_OP_NEGATE, node, MG_EXPR_NONE),
-                                begins[count], begins[count]);
+        node = node_add(compile, node_of(is_not ? MG_OP_NOT : MG_OP_NEGATE, node, MG_EXPR_NONE),
+                        begins[count], begins[count]);
     }
     return node;
 }
@@ -429,12 +593,12 @@ static int take_binary(struct mg_expr_compile *compile, int level)
         size_t at = mg_expr_token_at(compile);
         mg_expr_token_next(compile);
         int right = take_binary(compile, BINARIES[i].level + 1);
-        left = mg_expr_node_add(compile, node_of(BINARIES[i].op, left, right), begin, at);
+        left = node_add(compile, node_of(BINARIES[i].op, left, right), begin, at);
     }
     return left;
 }
 
-int mg_expr_parse(struct mg_expr_compile *compile)
+static int take_expression(struct mg_expr_compile *compile)
 {
     size_t begin = mg_expr_token_at(compile);
     int node = deeper(compile) ? take_binary(compile, 1) : MG_EXPR_NONE;
@@ -443,8 +607,8 @@ int mg_expr_parse(struct mg_expr_compile *compile)
     if (node >= 0 && mg_expr_token_take(compile, "?")) {
         struct mg_expr_node choice = node_of(MG_OP_CONDITIONAL, node, take_binary(compile, 1));
         mg_expr_token_need(compile, ":", "between the two values of \"?\"");
-        choice.c = (int16_t)(compile->has_failed ? MG_EXPR_NONE : mg_expr_parse(compile));
-        node = mg_expr_node_add(compile, choice, begin, at);
+        choice.c = (int16_t)(compile->has_failed ? MG_EXPR_NONE : take_expression(compile));
+        node = node_add(compile, choice, begin, at);
     }
     compile->depth--;
     return node;
@@ -509,7 +673,7 @@ static enum mg_class compile_text(struct mg_expr_compile *compile, struct mg_are
 {
     check_length(compile);
     mg_expr_token_next(compile);
-    int root = mg_expr_parse(compile);
+    int root = take_expression(compile);
     if (!compile->has_failed && compile->token.kind != MG_TOKEN_END) {
         (void)mg_expr_fail(compile, mg_expr_token_at(compile), MG_EXPR_MISTAKE_SYNTAX,
                            "\"%.*s\" does not continue the expression; an operator such as && is expected",

@@ -1,4 +1,4 @@
-/* The state of one compilation. Private to lexer.c, parse.c, functions.c and types.c. */
+/* The state of one compilation. Private to lexer.c, parse.c and types.c. */
 #ifndef MG_EXPR_PARSE_H
 #define MG_EXPR_PARSE_H
 
@@ -40,11 +40,11 @@ struct mg_expr_compile {
     char plain[MG_EXPR_TEXT_MAX]; /* names and texts: never longer than they were written */
 };
 
+/* ---- lexer.c ---- */
+
 /* The first mistake stays. Always MG_EXPR_NONE. */
 int mg_expr_fail(struct mg_expr_compile *compile, size_t at, enum mg_expr_mistake mistake, const char *format,
                  ...) MG_PRINTF(4, 5);
-
-/* ---- lexer.c ---- */
 
 void mg_expr_token_next(struct mg_expr_compile *compile);
 size_t mg_expr_token_at(const struct mg_expr_compile *compile); /* where the next one begins */
@@ -55,21 +55,6 @@ bool mg_expr_token_take(struct mg_expr_compile *compile, const char *symbol);
 void mg_expr_token_need(struct mg_expr_compile *compile, const char *symbol, const char *why);
 
 bool mg_expr_is_reserved(struct mg_slice name); /* no name by CEL's grammar, but a member's */
-
-/* ---- parse.c ---- */
-
-int mg_expr_parse(
-    struct mg_expr_compile *compile); /* a whole condition, up to a token that cannot continue it */
-/* Adds a node, with its type; its text is from `begin` to the last token taken, and mistakes point to `at`.
- */
-int mg_expr_node_add(struct mg_expr_compile *compile, struct mg_expr_node node, size_t begin, size_t at);
-
-/* ---- functions.c ---- */
-
-/* After a function's name and "(": its arguments, its ")". */
-int mg_expr_call(struct mg_expr_compile *compile, struct mg_slice name, size_t begin);
-/* After ".name(" after the value `target`. */
-int mg_expr_call_method(struct mg_expr_compile *compile, int target, struct mg_slice name, size_t at);
 
 /* ---- types.c ---- */
 

@@ -196,3 +196,12 @@ void mg_expr_show(const struct mg_expr_value *value, struct mg_buf *ret_text)
         mg_buf_append_text(ret_text, "…");
     }
 }
+
+int mg_expr_column(struct mg_slice text, size_t at)
+{
+    int column = 1;
+    for (size_t i = 0; i < at && i < text.len; i++) {
+        column += ((unsigned char)text.data[i] & 0xc0) != 0x80;
+    }
+    return column;
+}

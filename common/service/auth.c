@@ -33,17 +33,6 @@ static const char *const ALGORITHMS[] = {"sha256", "sha512", NULL}; /* enum mg_h
 static const char *const ENCODINGS[] = {"hex", "base64", NULL};
 static const char *const SIGNED[] = {"body", "timestamp.body", NULL};
 
-static bool open_part(const struct mg_json_object *object, const char *name, const char *const *names,
-                      struct mg_json_object *ret_part)
-{
-    char pointer[MG_JSON_POINTER_SIZE];
-    struct mg_slice value = mg_json_get(object, name, MG_OPTIONAL);
-
-    mg_json_pointer_join(object->pointer, mg_slice_of(name), pointer);
-    return value.data != NULL &&
-           mg_json_object_open(ret_part, object->faults, value, pointer, names, MG_JSON_UNKNOWN_REFUSED);
-}
-
 /* A text of printable ASCII that a header may hold. */
 static char *read_line(const struct mg_json_object *object, const char *name, enum mg_json_need need,
                        size_t max_len)
@@ -98,7 +87,7 @@ static void read_secret(const struct mg_json_object *object, const char *name, c
     struct mg_err err;
 
     if (mg_json_get(object, name, MG_REQUIRED).data == NULL ||
-        !open_part(object, name, SECRET_NAMES, &secret)) {
+        !mg_service_open_part(object, name, SECRET_NAMES, &secret)) {
         return;
     }
     ret_secret->file = mg_service_read_text(&secret, "file", MG_REQUIRED);
@@ -114,7 +103,7 @@ void mg_service_read_key(const struct mg_json_object *object, struct mg_service 
     char *header = NULL, *prefix = NULL;
     bool has_header = false;
 
-    if (open_part(object, "key", KEY_NAMES, &key)) {
+    if (mg_service_open_part(object, "key", KEY_NAMES, &key)) {
         struct mg_slice given = mg_json_get(&key, "header", MG_OPTIONAL);
         has_header = given.data != NULL && !mg_json_string_is(given, mg_slice_of("Idempotency-Key"));
         header = has_header ? read_header_name(&key, service, "header", MG_REQUIRED) : NULL;
@@ -286,7 +275,7 @@ void mg_service_read_auth(const struct mg_json_object *object, struct mg_service
     struct mg_json_object members, part;
     int schemes = 0;
 
-    if (!open_part(object, "auth", AUTH_NAMES, &members)) {
+    if (!mg_service_open_part(object, "auth", AUTH_NAMES, &members)) {
         return;
     }
     for (int i = 0; i < 3; i++) { /* basic, bearer, oauth2 */
@@ -302,16 +291,16 @@ void mg_service_read_auth(const struct mg_json_object *object, struct mg_service
         mg_json_member_fault(object, MG_BAD_INPUT, "auth",
                              "\"headers\" gives Authorization, too; leave one out");
     }
-    if (open_part(&members, "basic", BASIC_NAMES, &part)) {
+    if (mg_service_open_part(&members, "basic", BASIC_NAMES, &part)) {
         read_basic(&part, auth);
     } else if (mg_json_get(&members, "bearer", MG_OPTIONAL).data != NULL) {
         auth->scheme = MG_AUTH_BEARER;
         read_secret(&members, "bearer", "the token", &auth->secret);
         keep_line(&members, auth);
-    } else if (open_part(&members, "oauth2", OAUTH2_NAMES, &part)) {
+    } else if (mg_service_open_part(&members, "oauth2", OAUTH2_NAMES, &part)) {
         read_oauth2(&part, auth);
     }
-    if (open_part(&members, "hmac", HMAC_NAMES, &part)) {
+    if (mg_service_open_part(&members, "hmac", HMAC_NAMES, &part)) {
         read_hmac(&part, service, &auth->hmac);
     }
 }

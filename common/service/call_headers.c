@@ -2,18 +2,16 @@
  * Headers of every call to a service, most often its secret. libcurl sends them unchanged. So any character
  * that could end a header line is refused here, and so are the agent's own headers.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/file.h"
 #include "base/secret.h"
 #include "service/file_reader.h"
+#include "wire/http_header.h"
 
-#define VALUE_MAX_BYTES 4096 /* common servers accept 8 KiB for all headers together */
-#define NAME_MAX_BYTES  64
+#define NAME_MAX_BYTES 64
 
 static const char *const FILE_NAMES[] = {"file", NULL};
 /* Set by the agent or by libcurl; a second one would contradict it. */
@@ -31,49 +29,6 @@ static bool is_header_name(const char *text, size_t len)
         }
     }
     return len > 0 && len <= NAME_MAX_BYTES;
-}
-
-/* The fault of a header's value, or NULL. */
-static const char *value_fault(struct mg_slice value)
-{
-    if (value.len == 0) {
-        return "empty; give a value, or leave the header out";
-    }
-    if (value.len > VALUE_MAX_BYTES) {
-        return "above 4096 bytes; servers refuse such a header";
-    }
-    for (size_t i = 0; i < value.len; i++) {
-        if (value.data[i] < ' ' || value.data[i] > '~') {
-            return "the value must be one line of printable ASCII";
-        }
-    }
-    return NULL;
-}
-
-enum mg_class mg_service_read_secret(const char *path, const char *what, char **ret_value, struct mg_err *err)
-{
-    char bytes[VALUE_MAX_BYTES + 3]; /* with a line's end, and one more byte to detect an oversized value */
-    ssize_t got = mg_file_read(path, false, bytes, sizeof(bytes));
-
-    if (got < 0) {
-        int read_errno = errno;
-        explicit_bzero(bytes, sizeof(bytes));
-        return mg_err_set(err, MG_BAD_INPUT, "could not read \"%.120s\": %s; name a file with %s", path,
-                          strerror(read_errno), what);
-    }
-    size_t len = (size_t)got;
-    while (len > 0 && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r')) {
-        len--;
-    }
-    const char *wrong = value_fault((struct mg_slice){bytes, len});
-    enum mg_class class = MG_OK;
-    if (wrong != NULL) {
-        class = mg_err_set(err, MG_BAD_INPUT, "in \"%.120s\": %s", path, wrong);
-    } else if ((*ret_value = strndup(bytes, len)) == NULL) {
-        class = mg_err_set(err, MG_TRANSIENT, "could not keep the content of \"%.120s\": no memory", path);
-    }
-    explicit_bzero(bytes, sizeof(bytes));
-    return class;
 }
 
 static enum mg_class read_file(const char *name, const char *path, char **ret_line, struct mg_err *err)
@@ -112,9 +67,10 @@ static char *read_value(struct mg_json_faults *faults, const char *pointer, cons
                       mg_json_type_name(mg_json_type_of(value)));
         return NULL;
     }
-    mg_buf_init(&text, VALUE_MAX_BYTES * 4);
+    mg_buf_init(&text, MG_HEADER_VALUE_MAX * 4);
     (void)mg_json_string(value, &text); /* checked: a string */
-    const char *wrong = text.failed ? "could not be kept: too long" : value_fault(mg_buf_slice(&text));
+    const char *wrong =
+        text.failed ? "could not be kept: too long" : mg_service_value_fault(mg_buf_slice(&text));
     if (text.is_out_of_memory || (wrong == NULL && asprintf(&line, "%s: %s", name, text.data) < 0)) {
         mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be kept: no memory");
     } else if (wrong != NULL) {

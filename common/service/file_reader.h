@@ -9,6 +9,12 @@
  * may be empty. */
 char *mg_service_read_text(const struct mg_json_object *object, const char *name, enum mg_json_need need);
 
+/* A member that is an object with these names; false if it is absent or at fault. */
+bool mg_service_open_part(const struct mg_json_object *object, const char *name, const char *const *names,
+                          struct mg_json_object *ret_part);
+/* The fault of a header's value, or NULL. */
+const char *mg_service_value_fault(struct mg_slice value);
+
 /* The only line of a secret's file, mounted or written by hand: printable ASCII, without the line's end.
  * Never blocks on a FIFO, because the agent may be running. `what` it is: "the header's value". */
 enum mg_class mg_service_read_secret(const char *path, const char *what, char **ret_value,

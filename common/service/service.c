@@ -38,39 +38,6 @@ static const char *const BREAKER_NAMES[] = {"failure_ratio", "min_calls", "windo
                                             "open_for",      "probes",    NULL};
 static const char *const RESULT_NAMES[] = {"max_bytes", "pointer", NULL};
 
-char *mg_service_read_text(const struct mg_json_object *object, const char *name, enum mg_json_need need)
-{
-    struct mg_slice value = mg_json_get_typed(object, name, need, MG_JSON_STRING);
-    struct mg_buf text;
-    char *copy = NULL;
-
-    if (value.data == NULL) {
-        return NULL;
-    }
-    mg_buf_init(&text, value.len);
-    (void)mg_json_string(value, &text); /* checked: a string */
-    if (text.len == 0 && !text.failed) {
-        mg_json_member_fault(object, MG_BAD_INPUT, name, "empty; give a value, or leave the member out");
-    } else if (text.failed || (copy = strdup(text.data)) == NULL) {
-        mg_json_member_fault(object, MG_TRANSIENT, name, "could not be kept: no memory");
-    }
-    mg_buf_finish(&text);
-    return copy;
-}
-
-static bool open_part(const struct mg_json_object *object, const char *name, const char *const *names,
-                      struct mg_json_object *ret_part)
-{
-    char pointer[MG_JSON_POINTER_SIZE];
-    struct mg_slice value = mg_json_get(object, name, MG_OPTIONAL);
-
-    if (value.data == NULL) {
-        return false;
-    }
-    mg_json_pointer_join(object->pointer, mg_slice_of(name), pointer);
-    return mg_json_object_open(ret_part, object->faults, value, pointer, names, MG_JSON_UNKNOWN_REFUSED);
-}
-
 /* The fault of the URL, or NULL. */
 static const char *url_fault(const char *text, enum mg_class class, const struct mg_http_url *url)
 {
@@ -155,7 +122,7 @@ enum mg_class mg_service_set_url(struct mg_service *service, const char *url, st
 static void read_tls(const struct mg_json_object *object, struct mg_service *service)
 {
     struct mg_json_object tls;
-    if (!open_part(object, "tls", TLS_NAMES, &tls)) {
+    if (!mg_service_open_part(object, "tls", TLS_NAMES, &tls)) {
         return;
     }
     service->ca_file = mg_service_read_text(&tls, "ca_file", MG_OPTIONAL);
@@ -178,7 +145,7 @@ static void read_breaker(const struct mg_json_object *object, struct mg_service 
     service->breaker.window_ms = BREAKER_WINDOW_MS;
     service->breaker.open_ms = BREAKER_OPEN_MS;
     service->breaker.probes = 1;
-    if (!open_part(object, "breaker", BREAKER_NAMES, &breaker)) {
+    if (!mg_service_open_part(object, "breaker", BREAKER_NAMES, &breaker)) {
         return;
     }
     service->breaker.failure_ratio =
@@ -200,7 +167,7 @@ static void read_result(const struct mg_json_object *object, struct mg_service *
     service->result_max_bytes = MG_RESULT_MAX_DEFAULT;
     service->answer_max_bytes = (size_t)mg_json_get_integer(object, "answer_max_bytes", MG_OPTIONAL, 1024,
                                                             ANSWER_MAX_MAX, ANSWER_MAX_DEFAULT);
-    if (!open_part(object, "result", RESULT_NAMES, &result)) {
+    if (!mg_service_open_part(object, "result", RESULT_NAMES, &result)) {
         return;
     }
     service->result_max_bytes = (size_t)mg_json_get_integer(&result, "max_bytes", MG_OPTIONAL, 1,

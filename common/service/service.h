@@ -3,6 +3,7 @@
  * answers. Only agents read them; other processes use only a service's name and the limits below.
  *
  *   service.c        the file and its members
+ *   file_reader.c    texts, objects and secrets of any part of it
  *   call_headers.c   headers of every call, most often a secret
  *   auth.c           the header of the idempotency key, and the proof of origin
  *   answer_rules.c   the meaning of an HTTP status

@@ -12,6 +12,26 @@
 /* A value in a difference; a person reads it alongside others. */
 #define VALUE_MAX_BYTES 60
 
+const char *mg_audit_call_name(enum mg_audit_call call)
+{
+    static const char *const names[MG_AUDIT_CALL_COUNT] = {
+        [MG_AUDIT_VERIFY_UNKNOWN] = "verify_unknown",
+        [MG_AUDIT_DO] = "do",
+        [MG_AUDIT_DO_AGAIN] = "do_again",
+        [MG_AUDIT_VERIFY] = "verify",
+        [MG_AUDIT_UNDO] = "undo",
+        [MG_AUDIT_VERIFY_UNDONE] = "verify_undone",
+        [MG_AUDIT_DO_LATE] = "do_late",
+        [MG_AUDIT_VERIFY_LATE] = "verify_late",
+        [MG_AUDIT_UNDO_AGAIN] = "undo_again",
+        [MG_AUDIT_UNDO_FIRST] = "undo_first",
+        [MG_AUDIT_DO_BEHIND] = "do_behind",
+        [MG_AUDIT_VERIFY_BEHIND] = "verify_behind",
+        [MG_AUDIT_UNDO_BEHIND] = "undo_behind",
+    };
+    return names[call];
+}
+
 const char *mg_promise_name(enum mg_promise promise)
 {
     static const char *const names[MG_PROMISE_COUNT] = {

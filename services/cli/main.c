@@ -109,6 +109,7 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
                                 : mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory or descriptors");
         if (cli.loop != NULL) {
             mg_cli_close(&cli);
+            mg_readings_free(&cli);
         }
         mg_answers_end(&cli, code);
     }

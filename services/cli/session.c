@@ -98,22 +98,6 @@ void mg_cli_note(const char *format, ...)
     va_end(args);
 }
 
-void mg_cli_print_line(void *arg, const char *line)
-{
-    struct mg_cli *cli = arg;
-    if (cli->is_json) {
-        struct mg_answer answer;
-        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-        mg_json_object_begin(json);
-        mg_json_member_string(json, "line", line);
-        mg_json_object_end(json);
-        (void)mg_answer_print(&answer);
-    } else {
-        mg_print(stdout, "%s\n", line);
-    }
-    (void)fflush(stdout); /* keeps the order with the output of the next action */
-}
-
 void mg_cli_by(const struct mg_cli *cli, char *ret_text, size_t size)
 {
     const char *name =
@@ -301,7 +285,6 @@ void mg_cli_close(struct mg_cli *cli)
         mg_broker_destroy(cli->broker);
     }
     mg_store_destroy(cli->store);
-    mg_readings_free(cli);
     mg_loop_destroy(cli->loop);
 }
 

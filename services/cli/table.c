@@ -209,3 +209,19 @@ enum mg_exit_code mg_table_print(struct mg_cli *cli, const struct mg_table *tabl
     }
     return code;
 }
+
+void mg_cli_print_line(void *arg, const char *line)
+{
+    struct mg_cli *cli = arg;
+    if (cli->is_json) {
+        struct mg_answer answer;
+        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
+        mg_json_object_begin(json);
+        mg_json_member_string(json, "line", line);
+        mg_json_object_end(json);
+        (void)mg_answer_print(&answer);
+    } else {
+        mg_print(stdout, "%s\n", line);
+    }
+    (void)fflush(stdout); /* keeps the order with the output of the next action */
+}

@@ -1,4 +1,4 @@
-/* One run: its state, and the steps that its parts share. */
+/* One run: its state, and the steps that its parts share. conformance.c puts the parts in their order. */
 #ifndef MG_CONFORMANCE_RUN_H
 #define MG_CONFORMANCE_RUN_H
 

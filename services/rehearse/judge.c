@@ -1,4 +1,5 @@
 /* Compares the end of an order with the expectations of its case. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,9 +8,34 @@
 #include "json/scan.h"
 #include "play.h"
 
-#define SHOWN_MAX 160 /* bytes of a value in a message */
+#define FAULTS_MAX 50  /* of one case; a person repairs the first ones anyway */
+#define SHOWN_MAX  160 /* bytes of a value in a message */
 /* Calls and labels as text; CAUSES_MAX of a run bounds the calls. */
 #define TEXT_MAX_BYTES ((size_t)4 * 1024 * 1024)
+
+void mg_play_fault(struct mg_play *play, const char *pointer, const char *format, ...)
+{
+    struct mg_rehearsal *rehearsal = play->rehearsal;
+    if (rehearsal->fault_count++ >= FAULTS_MAX) {
+        return;
+    }
+    struct mg_fault *fault = mg_arena_alloc(rehearsal->arena, sizeof(*fault));
+    if (fault == NULL) {
+        play->has_failed = true;
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fault->text, sizeof(fault->text), format, args);
+    va_end(args);
+    mg_utf8_mend(fault->text);
+    snprintf(fault->pointer, sizeof(fault->pointer), "%s", pointer);
+    struct mg_fault **last = &rehearsal->faults;
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    *last = fault;
+}
 
 static void on_difference(void *arg, const char *pointer, struct mg_slice expected, struct mg_slice actual)
 {

@@ -1,7 +1,6 @@
 /* See rehearsal.h. Time passes only when nothing else is left to happen. */
 #include "rehearsal.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,34 +12,9 @@
 #define ORDER_ID "order-1"
 /* Causes of one order: a hundred attempts of each of 64 steps. More is an order that does not end. */
 #define CAUSES_MAX 6400
-#define FAULTS_MAX 50 /* of one case; a person repairs the first ones anyway */
 /* One case: its messages and calls. An order of 64 steps with large payloads fits. */
 #define ARENA_MAX_BYTES      ((size_t)256 * 1024 * 1024)
 #define SUBMISSION_MAX_BYTES ((size_t)1024 * 1024) /* a scheduler refuses it far below */
-
-void mg_play_fault(struct mg_play *play, const char *pointer, const char *format, ...)
-{
-    struct mg_rehearsal *rehearsal = play->rehearsal;
-    if (rehearsal->fault_count++ >= FAULTS_MAX) {
-        return;
-    }
-    struct mg_fault *fault = mg_arena_alloc(rehearsal->arena, sizeof(*fault));
-    if (fault == NULL) {
-        play->has_failed = true;
-        return;
-    }
-    va_list args;
-    va_start(args, format);
-    vsnprintf(fault->text, sizeof(fault->text), format, args);
-    va_end(args);
-    mg_utf8_mend(fault->text);
-    snprintf(fault->pointer, sizeof(fault->pointer), "%s", pointer);
-    struct mg_fault **last = &rehearsal->faults;
-    while (*last != NULL) {
-        last = &(*last)->next;
-    }
-    *last = fault;
-}
 
 /* ---- events of the desk ---- */
 

@@ -26,7 +26,7 @@ static void answered(enum mg_report report, const char *thing, const char *sqlst
     const struct mg_pg_answer answer = {.fault = MG_PG_WRONG,
                                         .sqlstate = sqlstate != NULL ? sqlstate : "",
                                         .err = sqlstate != NULL ? &err : NULL};
-    mg_reads_note(&store, report, (struct mg_slice){thing, strlen(thing) + 1}, 1, &answer);
+    mg_reads_note(&store, report, "order", (struct mg_slice){thing, strlen(thing) + 1}, 1, &answer);
 }
 
 static int64_t fails_for_ms(void)
@@ -81,7 +81,7 @@ START_TEST(a_lock_time_out_alone_is_the_tables)
 {
     const struct mg_err err = {.text = "no session"};
     const struct mg_pg_answer lost = {.fault = MG_PG_LOST, .sqlstate = "", .err = &err};
-    mg_reads_note(&store, MG_REPORT_ORDER, (struct mg_slice){"o1", 3}, 1, &lost);
+    mg_reads_note(&store, MG_REPORT_ORDER, "order", (struct mg_slice){"o1", 3}, 1, &lost);
     still_clock_advance(MG_READS_FAIL_MS);
     ck_assert_int_eq(fails_for_ms(), 0);
     answered(MG_REPORT_ORDER, "o1", "55P03");

@@ -132,7 +132,8 @@ static void call_finish(struct mg_http_call *call, CURLcode result)
     TAILQ_INSERT_TAIL(&call->client->finished, call, entry);
 }
 
-void mg_http_call_fail(struct mg_http_call *call, CURLcode result)
+/* Ends a call that libcurl did not end by itself. */
+static void call_fail(struct mg_http_call *call, CURLcode result)
 {
     call_finish(call, result);
     client_answer(call->client);
@@ -142,7 +143,7 @@ static void on_call_timer(void *arg)
 {
     struct mg_http_call *call = arg;
     call->is_late = true;
-    mg_http_call_fail(call, CURLE_OPERATION_TIMEDOUT);
+    call_fail(call, CURLE_OPERATION_TIMEDOUT);
 }
 
 /* Nothing of the request was sent, and libcurl has closed the connection. A new one has no older bytes. */
@@ -462,6 +463,7 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
     }
     client->loop = loop;
     client->options = *options;
+    client->call_fail = call_fail;
     TAILQ_INIT(&client->calls);
     TAILQ_INIT(&client->finished);
     client->read_boot_ms = mg_clock_boot_ms();

@@ -52,6 +52,8 @@ struct mg_http_client {
     struct mg_http_calls finished; /* taken back from libcurl, callback still to come */
     bool is_answering;             /* calling back */
     bool is_destroyed;             /* from within a callback */
+    /* Ends a call that libcurl refuses to resume; for the room, which knows calls alone. */
+    void (*call_fail)(struct mg_http_call *call, CURLcode result);
 };
 
 struct mg_http_call {
@@ -121,8 +123,5 @@ bool mg_http_sockets_watch(struct mg_http_sockets *sockets, CURL *easy);
 /* False if bytes have come over the kept connection with this local port, or if it has ended. */
 bool mg_http_sockets_are_clean(struct mg_http_sockets *sockets, int local_port);
 void mg_http_sockets_finish(struct mg_http_sockets *sockets);
-
-/* http/client_curl.c. Ends a call that libcurl did not end by itself. */
-void mg_http_call_fail(struct mg_http_call *call, CURLcode result);
 
 #endif

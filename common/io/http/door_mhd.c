@@ -42,6 +42,7 @@
 #define DRAIN_LOOK_MS  100
 #define PAUSE_MS       100  /* without descriptors: until the next attempt */
 #define PEEK_MAX       2048 /* for a longer head the library waits */
+#define RUN_MAX_MS     10   /* for the library's turns in one of the loop; records may have one byte */
 #define TLS_HANDSHAKE  0x16 /* type of a record (RFC 8446, 5.1); its length is in bytes 3 and 4 */
 #define TLS_HEAD       5
 
@@ -85,6 +86,23 @@ static bool is_in_lobby(const struct mg_http_place *place)
     return place->stage == MG_HTTP_SILENT || place->stage == MG_HTTP_BEGUN;
 }
 
+bool mg_http_door_is_empty(const struct mg_http_server *server)
+{
+    unsigned int count = 0;
+    for (int stage = 0; stage < MG_HTTP_STAGE_COUNT; stage++) {
+        count += server->crowds[stage].count;
+    }
+    return count == 0;
+}
+
+/* A connection has ended: was it the last one of a server that stops? */
+static void drain_look(struct mg_http_server *server)
+{
+    if (server->is_draining && server->fd < 0 && mg_http_door_is_empty(server)) {
+        mg_timer_start(server->drain_timer, 0, 0); /* not from within the library */
+    }
+}
+
 static void place_free(struct mg_http_place *place)
 {
     struct mg_http_server *server = place->server;
@@ -92,7 +110,7 @@ static void place_free(struct mg_http_place *place)
     mg_watch_destroy(place->watch);
     mg_http_certificate_drop(place->certificate);
     free(place);
-    mg_http_drain_look(server);
+    drain_look(server);
 }
 
 static void place_close(struct mg_http_place *place)
@@ -219,15 +237,6 @@ static struct mg_http_place *place_create(struct mg_http_server *server, int fd,
     return place;
 }
 
-bool mg_http_door_is_empty(const struct mg_http_server *server)
-{
-    unsigned int count = 0;
-    for (int stage = 0; stage < MG_HTTP_STAGE_COUNT; stage++) {
-        count += server->crowds[stage].count;
-    }
-    return count == 0;
-}
-
 static void spare_take(struct mg_http_server *server)
 {
     if (server->spare_fd < 0) {
@@ -350,6 +359,25 @@ void mg_http_door_drain(struct mg_http_server *server)
     since_now(&server->crowds[MG_HTTP_SILENT]);
     since_now(&server->crowds[MG_HTTP_IDLE]);
     looks_begin(server);
+}
+
+/* ---- the library's turn ---- */
+
+/* TLS may hold decrypted bytes that epoll does not report; the time-out is 0 then. */
+void mg_http_daemon_run(struct mg_http_daemon *daemon)
+{
+    MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
+    bool has_timeout = true;
+    const int64_t until_ms = mg_clock_boot_ms() + RUN_MAX_MS;
+    do {
+        (void)MHD_run(daemon->mhd); /* fails only if the library runs in another mode */
+        has_timeout = MHD_get_timeout(daemon->mhd, &timeout_ms) == MHD_YES;
+    } while (has_timeout && timeout_ms == 0 && mg_clock_boot_ms() < until_ms);
+    if (has_timeout) {
+        mg_timer_start(daemon->timer, (int64_t)timeout_ms, 0);
+    } else {
+        mg_timer_stop(daemon->timer);
+    }
 }
 
 /* ---- the lobby ---- */

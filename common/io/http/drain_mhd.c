@@ -26,13 +26,6 @@ static void requests_drop(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
-void mg_http_drain_look(struct mg_http_server *server)
-{
-    if (server->is_draining && server->fd < 0 && mg_http_door_is_empty(server)) {
-        mg_timer_start(server->drain_timer, 0, 0); /* not from within the library */
-    }
-}
-
 void mg_http_on_drain(void *arg)
 {
     struct mg_http_server *server = arg;

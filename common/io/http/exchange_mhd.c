@@ -441,7 +441,7 @@ static enum MHD_Result request_begin(struct mg_http_daemon *daemon, struct MHD_C
     const struct mg_http_server_options *options = &daemon->server->options;
     char authority[MG_HOST_NAME_SIZE], text[FAULT_SIZE];
     const char *path = path_of(target, authority), *reason;
-    unsigned int fault = mg_http_head_fault(connection, &reason);
+    unsigned int fault = mg_http_head_fault(connection, mg_http_is_address_cut(connection), &reason);
     if (fault != 0) {
         return mg_http_refuse(daemon->server, connection, fault, reason);
     }

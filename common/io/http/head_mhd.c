@@ -82,11 +82,11 @@ bool mg_http_is_memory_full(struct MHD_Connection *connection)
                         MG_HTTP_MEMORY_MAX;
 }
 
-unsigned int mg_http_head_fault(struct MHD_Connection *connection, const char **ret_text)
+unsigned int mg_http_head_fault(struct MHD_Connection *connection, bool is_address_cut, const char **ret_text)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    if (mg_http_is_address_cut(connection)) {
+    if (is_address_cut) {
         *ret_text = "the address is longer than 16 KiB, or has more than 64 parameters";
         return MHD_HTTP_URI_TOO_LONG;
     }

@@ -60,10 +60,6 @@ struct mg_http_server {
     void *drained_arg;
 };
 
-/* ---- http/server_mhd.c ---- */
-
-void mg_http_daemon_run(struct mg_http_daemon *daemon); /* lets the library do its due work */
-
 /* ---- http/certificate_mhd.c ---- */
 
 /* MG_BAD_INPUT: as of mg_tls_pair_read. Both block on the disk. */
@@ -81,6 +77,7 @@ gnutls_certificate_retrieve_function2 mg_http_on_certificate;
 
 /* ---- http/door_mhd.c: accepting and closing ---- */
 
+void mg_http_daemon_run(struct mg_http_daemon *daemon); /* lets the library do its due work */
 /* Most connections that the library can have at once, including those being closed. */
 unsigned int mg_http_connections_max(const struct mg_http_server *server);
 /* Serves `fd` from now on. It must be closed on error too. */
@@ -114,8 +111,7 @@ bool mg_http_door_is_empty(const struct mg_http_server *server);
 
 /* ---- http/drain_mhd.c ---- */
 
-void mg_http_on_drain(void *server);                    /* of its timer */
-void mg_http_drain_look(struct mg_http_server *server); /* a connection has ended */
+void mg_http_on_drain(void *server); /* of its timer, which the door starts after the last connection, too */
 
 /* ---- http/probe_mhd.c ---- */
 
@@ -140,8 +136,9 @@ struct MHD_Response *mg_http_response_copy(struct mg_slice body); /* NULL: no me
 bool mg_http_address_cut(const char *target);
 /* Whether the memory may have no room for the head of an answer. */
 bool mg_http_is_memory_full(struct MHD_Connection *connection);
-/* 0, or the status of a refusal. */
-unsigned int mg_http_head_fault(struct MHD_Connection *connection, const char **ret_text);
+/* 0, or the status of a refusal. `is_address_cut`: by mg_http_address_cut. */
+unsigned int mg_http_head_fault(struct MHD_Connection *connection, bool is_address_cut,
+                                const char **ret_text);
 /* `method` and `version` as the library gives them with the head. */
 bool mg_http_is_head_sound(struct MHD_Connection *connection, const char *method, const char *version);
 /* The values of a head that end in blanks, without these: they are no part of a value (RFC 9110, 5.5), and

@@ -30,7 +30,7 @@ static void on_freed(void *arg)
     mg_idle_arm(room->idle);                                       /* for the next one */
     CURLcode result = curl_easy_pause(call->easy, CURLPAUSE_CONT); /* passes on the kept piece */
     if (result != CURLE_OK) {
-        mg_http_call_fail(call, result);
+        call->client->call_fail(call, result);
     }
 }
 

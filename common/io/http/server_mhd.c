@@ -19,12 +19,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/host.h"
 #include "io/http/alive.h"
 
 #define HANDLED_MAX  32u /* requests with the handler, if the options give no number */
-#define RUN_MAX_MS   10  /* for the library's turns in one of the loop; records may have one byte */
 #define ADDRESS_SIZE 128
 /* GnuTLS's default ciphers, for the two secure versions. The library takes a pointer that is not const, but
  * only reads it. */
@@ -45,23 +43,6 @@ static void daemon_destroy(struct mg_http_daemon *daemon)
     }
     mg_idle_destroy(daemon->idle);
     free(daemon);
-}
-
-/* TLS may hold decrypted bytes that epoll does not report; the time-out is 0 then. */
-void mg_http_daemon_run(struct mg_http_daemon *daemon)
-{
-    MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
-    bool has_timeout = true;
-    const int64_t until_ms = mg_clock_boot_ms() + RUN_MAX_MS;
-    do {
-        (void)MHD_run(daemon->mhd); /* fails only if the library runs in another mode */
-        has_timeout = MHD_get_timeout(daemon->mhd, &timeout_ms) == MHD_YES;
-    } while (has_timeout && timeout_ms == 0 && mg_clock_boot_ms() < until_ms);
-    if (has_timeout) {
-        mg_timer_start(daemon->timer, (int64_t)timeout_ms, 0);
-    } else {
-        mg_timer_stop(daemon->timer);
-    }
 }
 
 static void on_readable(void *arg, int events)

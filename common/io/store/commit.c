@@ -79,12 +79,6 @@ static const struct mg_sql FIND_LOCKED = {
                    "   > (SELECT count(*) FROM steps_left l WHERE l.order_id = i.order_id)"};
 #define LOCKED "another session of the database has locked its rows"
 
-/* A write of another scheduler is over after this time, except on a slow disk. */
-#define LOCKS_HASTENED "set_config('lock_timeout', '100ms', true)"
-const struct mg_sql MG_STORE_HASTEN = {"hasten", "SELECT " LOCKS_HASTENED
-                                                 ", set_config('statement_timeout', '500ms', true)"};
-static const struct mg_sql HASTEN_LOCKS = {"hasten_locks", "SELECT " LOCKS_HASTENED};
-
 /*
  * Ends sessions of this program's other processes that have waited for their client's next message for 5 s.
  * That is the limit of idle_in_transaction_session_timeout for the sessions that it covers. Messages of one
@@ -458,7 +452,7 @@ static void run_next(struct commit_job *job)
         mg_store_write_add(&write, &job->writes[job->sorted[i]]);
     }
     if (job->is_hasty) {
-        const struct mg_sql *hasten = job->is_patient ? &HASTEN_LOCKS : &MG_STORE_HASTEN;
+        const struct mg_sql *hasten = job->is_patient ? &MG_STORE_HASTEN_LOCKS : &MG_STORE_HASTEN;
         statements[count++] = (struct mg_pg_statement){hasten, NULL};
     }
     count += mg_store_write_list(&write, &statements[count]);

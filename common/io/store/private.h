@@ -19,6 +19,7 @@ struct mg_store_job {
 /* A report that fails without a success between; reads.c. */
 struct mg_reads {
     enum mg_report report;
+    const char *name;                      /* of the report, for people */
     int64_t since_boot_ms, failed_boot_ms; /* the first and the last failure; 0: none */
     char *params;                          /* of the first, each with its NUL; NULL: none are kept */
     size_t params_size;
@@ -58,10 +59,10 @@ struct mg_store {
 void mg_reads_create(struct mg_store *store);
 void mg_reads_finish(struct mg_store *store);
 /* A report has its answer. `params`: its parameters, each with its NUL. */
-void mg_reads_note(struct mg_store *store, enum mg_report report, struct mg_slice params, int count,
-                   const struct mg_pg_answer *answer);
+void mg_reads_note(struct mg_store *store, enum mg_report report, const char *name, struct mg_slice params,
+                   int count, const struct mg_pg_answer *answer);
 void mg_reads_look(struct mg_store *store); /* call it every second or two */
-const char *mg_store_report_name(enum mg_report report);
+bool mg_reads_must_repeat(const struct mg_store *store);
 
 /* ---- what a database must be (here, because start and migration judge it alike) ---- */
 
@@ -139,7 +140,7 @@ void mg_store_write_finish(struct mg_store_write *write);
 /* The first statement of a call that waits for no lock, and for no other of its statements, longer than a
  * moment. The search for a slow order among many takes some of these moments, and other orders wait for it.
  */
-extern const struct mg_sql MG_STORE_HASTEN;
+extern const struct mg_sql MG_STORE_HASTEN, MG_STORE_HASTEN_LOCKS; /* the latter: for no lock */
 
 /*
  * Whether the store works for others than the one that it has just refused: writes a synthetic order to all

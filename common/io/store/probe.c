@@ -3,13 +3,13 @@
  * probe spills some rows to a temporary file, so a full disk refuses it (53100). It needs no right and leaves
  * nothing. It waits behind all earlier calls of the session: without an answer the whole session is stuck.
  */
-#include <stdio.h>
+#include <assert.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "io/store/private.h"
 
-#define ANSWER_MAX_MS 3000 /* statements take milliseconds, and a lock time-out 2 s */
-#define FULL_MS       5000 /* after a refusal; above the period of the probes */
+#define PARAMS_MAX 16 /* of a report */
 
 /* The least memory that PostgreSQL grants; the rows need a few times that. */
 /* clang-format off */
@@ -19,6 +19,26 @@ static const struct mg_sql SPILL = {
     "WITH spilled AS MATERIALIZED (SELECT repeat('x', 1000) AS row FROM generate_series(1, 200))"
     " SELECT sum(length(row)) FROM spilled"};
 /* clang-format on */
+
+static void on_repeated(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    (void)rows;
+    (void)err; /* mg_reads_note has it */
+    ((struct mg_store *)arg)->reads.is_repeating = false;
+}
+
+static void report_repeat(struct mg_store *store)
+{
+    struct mg_reads *reads = &store->reads;
+    const char *params[PARAMS_MAX], *next = reads->params;
+    assert(reads->param_count <= PARAMS_MAX);
+    for (int i = 0; i < reads->param_count; i++) {
+        params[i] = next;
+        next += strlen(next) + 1;
+    }
+    reads->is_repeating = true;
+    mg_store_report(store, reads->report, params, reads->param_count, on_repeated, store);
+}
 
 static void on_probed(void *arg, const struct mg_err *err)
 {
@@ -31,6 +51,9 @@ void mg_store_probe(struct mg_store *store)
 {
     if (store->state == MG_STORE_UP) {
         mg_reads_look(store);
+        if (mg_reads_must_repeat(store)) {
+            report_repeat(store);
+        }
     }
     if (store->state != MG_STORE_UP || store->probed_boot_ms != 0) {
         return;
@@ -39,19 +62,4 @@ void mg_store_probe(struct mg_store *store)
     struct mg_store_done_job *job = mg_store_done_job_create(store, on_probed, store);
     store->probed_boot_ms = mg_clock_boot_ms();
     mg_store_send(store, statements, 2, mg_store_done_job_answer, job);
-}
-
-bool mg_store_is_well(const struct mg_store *store, char *ret_reason, size_t size)
-{
-    int64_t now_ms = mg_clock_boot_ms();
-    int64_t silent_ms = store->probed_boot_ms == 0 ? 0 : now_ms - store->probed_boot_ms;
-    bool is_silent = silent_ms > ANSWER_MAX_MS;
-    bool is_full = store->full_boot_ms != 0 && now_ms - store->full_boot_ms < FULL_MS;
-    if (is_silent) {
-        (void)snprintf(ret_reason, size, "the database has given no answer for %lld s%s%s",
-                       (long long)(silent_ms / 1000), store->standby[0] != '\0' ? ": " : "", store->standby);
-    } else if (is_full) {
-        (void)snprintf(ret_reason, size, "the database has no room: its disk is full");
-    }
-    return !is_silent && !is_full;
 }

@@ -5,7 +5,6 @@
  * asks a process that is not ready. Any other failure counts once requests for different things have it; it
  * is not repeated, and is forgotten when no request has it any more.
  */
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 
 #define LOCK_NOT_AVAILABLE "55P03"
 #define FRESH_MS           10000 /* of the last failure; above the time of a repetition that waits for a lock */
-#define PARAMS_MAX         16    /* of a report */
 
 static bool is_proved(const struct mg_reads *reads)
 {
@@ -44,8 +42,8 @@ static void begin(struct mg_reads *reads, enum mg_report report, struct mg_slice
     }
 }
 
-void mg_reads_note(struct mg_store *store, enum mg_report report, struct mg_slice params, int count,
-                   const struct mg_pg_answer *answer)
+void mg_reads_note(struct mg_store *store, enum mg_report report, const char *name, struct mg_slice params,
+                   int count, const struct mg_pg_answer *answer)
 {
     struct mg_reads *reads = &store->reads;
     bool is_known = reads->since_boot_ms != 0 && mg_clock_boot_ms() - reads->failed_boot_ms < FRESH_MS;
@@ -62,32 +60,13 @@ void mg_reads_note(struct mg_store *store, enum mg_report report, struct mg_slic
     }
     if (!is_same) {
         begin(reads, report, params, count);
+        reads->name = name;
     }
     reads->is_locked = reads->is_locked || is_locked;
     reads->is_of_many = reads->is_of_many || reads->params == NULL || reads->params_size != params.len ||
                         memcmp(reads->params, params.data, params.len) != 0;
     reads->failed_boot_ms = mg_clock_boot_ms();
     (void)snprintf(reads->text, sizeof(reads->text), "%s", answer->err->text);
-}
-
-static void on_repeated(void *arg, const struct mg_rows *rows, const struct mg_err *err)
-{
-    (void)rows;
-    (void)err; /* mg_reads_note has it */
-    ((struct mg_store *)arg)->reads.is_repeating = false;
-}
-
-static void repeat(struct mg_store *store)
-{
-    struct mg_reads *reads = &store->reads;
-    const char *params[PARAMS_MAX], *next = reads->params;
-    assert(reads->param_count <= PARAMS_MAX);
-    for (int i = 0; i < reads->param_count; i++) {
-        params[i] = next;
-        next += strlen(next) + 1;
-    }
-    reads->is_repeating = true;
-    mg_store_report(store, reads->report, params, reads->param_count, on_repeated, store);
 }
 
 int64_t mg_store_reads_fail_ms(const struct mg_store *store, char *ret_reason, size_t size)
@@ -98,8 +77,8 @@ int64_t mg_store_reads_fail_ms(const struct mg_store *store, char *ret_reason, s
         now_ms - reads->failed_boot_ms >= FRESH_MS) {
         return 0;
     }
-    (void)snprintf(ret_reason, size, "the database has refused each %s for %lld s: %s",
-                   mg_store_report_name(reads->report), (long long)(for_ms / 1000), reads->text);
+    (void)snprintf(ret_reason, size, "the database has refused each %s for %lld s: %s", reads->name,
+                   (long long)(for_ms / 1000), reads->text);
     return for_ms;
 }
 
@@ -117,9 +96,12 @@ void mg_reads_look(struct mg_store *store)
                fail_ms > 0 ? "reads of the database fail" : "reads of the database succeed again",
                MG_LOG_TEXT("why", reason));
     }
-    if (reads->since_boot_ms != 0 && reads->is_locked && reads->params != NULL && !reads->is_repeating) {
-        repeat(store);
-    }
+}
+
+bool mg_reads_must_repeat(const struct mg_store *store)
+{
+    const struct mg_reads *reads = &store->reads;
+    return reads->since_boot_ms != 0 && reads->is_locked && reads->params != NULL && !reads->is_repeating;
 }
 
 void mg_reads_create(struct mg_store *store)

@@ -166,8 +166,8 @@ static void on_rows(void *arg, const struct mg_pg_answer *reply)
 {
     struct report_job *job = arg;
     struct mg_err err;
-    mg_reads_note(job->base.store, job->report, (struct mg_slice){job->params, job->params_size},
-                  job->param_count, reply);
+    mg_reads_note(job->base.store, job->report, REPORTS[job->report].sql.name,
+                  (struct mg_slice){job->params, job->params_size}, job->param_count, reply);
     mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
         job->done(job->arg, NULL, mg_store_error(reply, "read the report", &err));
@@ -175,11 +175,6 @@ static void on_rows(void *arg, const struct mg_pg_answer *reply)
         job->done(job->arg, reply->rows[0], NULL);
     }
     mg_store_job_destroy(&job->base);
-}
-
-const char *mg_store_report_name(enum mg_report report)
-{
-    return REPORTS[report].sql.name;
 }
 
 const char *mg_store_report_sql(enum mg_report report)

@@ -18,7 +18,9 @@
 #include "io/store/sql.h"
 
 /* Period of the checks of a refused server, for callers that keep running. */
-#define RECHECK_MS 5000
+#define RECHECK_MS    5000
+#define ANSWER_MAX_MS 3000 /* statements take milliseconds, and a lock time-out 2 s */
+#define FULL_MS       5000 /* after a refusal; above the period of the probes */
 
 /*
  * Limits of this session, all below the watchdog of pg.c (15 s). A stopped leader must lose its lock, hence
@@ -67,6 +69,21 @@ static const struct mg_sql CHECK_SCHEMA = {
 static void on_session(void *arg);
 static void on_session_lost(void *arg, const char *reason);
 static void on_denied(void *arg, const char *reason);
+bool mg_store_is_well(const struct mg_store *store, char *ret_reason, size_t size)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    int64_t silent_ms = store->probed_boot_ms == 0 ? 0 : now_ms - store->probed_boot_ms;
+    bool is_silent = silent_ms > ANSWER_MAX_MS;
+    bool is_full = store->full_boot_ms != 0 && now_ms - store->full_boot_ms < FULL_MS;
+    if (is_silent) {
+        (void)snprintf(ret_reason, size, "the database has given no answer for %lld s%s%s",
+                       (long long)(silent_ms / 1000), store->standby[0] != '\0' ? ": " : "", store->standby);
+    } else if (is_full) {
+        (void)snprintf(ret_reason, size, "the database has no room: its disk is full");
+    }
+    return !is_silent && !is_full;
+}
+
 static void on_full(void *arg);
 static void on_unreached(void *arg, enum mg_reach reach);
 

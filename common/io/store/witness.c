@@ -16,6 +16,12 @@
 #define ROLLED_BACK "22P02"
 #define MARK        "the witness is rolled back"
 
+/* A write of another scheduler is over after this time, except on a slow disk. */
+#define LOCKS_HASTENED "set_config('lock_timeout', '100ms', true)"
+const struct mg_sql MG_STORE_HASTEN = {"hasten", "SELECT " LOCKS_HASTENED
+                                                 ", set_config('statement_timeout', '500ms', true)"};
+const struct mg_sql MG_STORE_HASTEN_LOCKS = {"hasten_locks", "SELECT " LOCKS_HASTENED};
+
 /* The orders of eight pages, drawn at random; few pages have more lines than 256. */
 /* clang-format off */
 const struct mg_sql MG_STORE_ARE_OTHERS_WHOLE = {
