@@ -7,10 +7,10 @@
  *   has(payload.coupon) ? round(payload.total * 0.9, 2) : payload.total
  *   payload.items.all(i, i.qty > 0)
  *
- *   lexer.c parse.c types.c           from the text to the tree of expr/tree.h
- *   references.c compare.c            the tree, before it runs: its names, and two conditions side by side
- *   eval.c arithmetic.c               from the tree to a value
- *   eval_fault.c reason.c             for people: why it failed, why it is true or false
+ *   lexer.c parse.c types.c   from the text to the tree of expr/tree.h
+ *   references.c compare.c    the tree, before it runs: its names, and two conditions side by side
+ *   eval.c arithmetic.c       from the tree to a value
+ *   eval_fault.c reason.c     for people: why it failed, why it is true or false
  *   value.c text.c time.c decimal.c   the values
  *
  * | form                                | meaning                                                          |

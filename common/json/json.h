@@ -3,14 +3,14 @@
  * the received bytes (14.00 stays 14.00). So a value is a slice of the original text, and no tree is ever
  * built.
  *
- *   json.c scalar.c   the check of a text; every body, definition and file passes it before any other use
- *   mend.c            the same for definitions: the check goes on after a mistake of syntax
- *   strings.c         texts of other programs with strings that the check refuses
- *   scan.c            a walk over checked text: members, elements, characters, pointers
- *   reader.c          the members of one object into a struct, each with its type and its limits
- *   faults.c place.c  all mistakes of one text, each with pointer, line and column
- *   word_lists.c      the words that members may hold
- *   differ.c          two texts compared by meaning
+ *   json.c scalar.c    the check of a text; every body, definition and file passes it before any other use
+ *   mend.c             the same for definitions: the check goes on after a mistake of syntax
+ *   strings.c          texts of other programs with strings that the check refuses
+ *   scan.c             a walk over checked text: members, elements, characters, pointers
+ *   reader.c           the members of one object into a struct, each with its type and its limits
+ *   faults.c place.c   all mistakes of one text, each with pointer, line and column
+ *   word_lists.c       the words that members may hold
+ *   differ.c           two texts compared by meaning
  */
 #ifndef MG_JSON_JSON_H
 #define MG_JSON_JSON_H

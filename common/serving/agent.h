@@ -3,19 +3,19 @@
  * replies go out. An executor makes the tries: makegood-agent's calls services over HTTP (services/agent),
  * and libmakegood's runs the handlers of its user (proto/clients/c).
  *
- *   receive.c   a delivery becomes a job, or is refused; late ones are dropped, doubtful ones held
- *   job.c       a job's life, and the ways to give back its delivery
- *   served.c    how much is consumed; answers without a try, by breaker, pause and limits
- *   serve.c     which waiting job is next
- *   try.c       one try: its begin, its result, and whether another follows
- *   token.c token_wait.c   the access token of a service, and the requests that wait for it
- *   trace.c     spans of the tries, if tracing is on
- *   answer.c    the reply is published, and confirmed, before the request is acked
- *   mute.c      no new work while the broker takes no reply
- *   control.c   operator settings and health of the service, as the leading supervisor sends them
- *   report.c    service reports for the schedulers, readiness, and metrics
- *   drain.c     the way out
- *   clock.c tick.c   standstills and the database's clock; the work of each second
+ *   receive.c              a delivery becomes a job, or is refused; late ones are dropped, doubtful ones held
+ *   job.c                  a job's life, and the ways to give back its delivery
+ *   served.c               how much is consumed; answers without a try, by breaker, pause and limits
+ *   next_job.c             which waiting job is next
+ *   try.c                  one try: its begin, its result, and whether another follows
+ *   token_source.c token_wait.c   the access token of a service, and the requests that wait for it
+ *   try_spans.c            spans of the tries, if tracing is on
+ *   reply_publish.c        the reply is published, and confirmed, before the request is acked
+ *   mute.c                 no new work while the broker takes no reply
+ *   control.c              operator settings and health of the service, as the leading supervisor sends them
+ *   agent_report.c         service reports for the schedulers, readiness, and metrics
+ *   drain.c                the way out
+ *   agent_clock.c tick.c   standstills and the database's clock; the work of each second
  *   deadline.c limiter.c breaker.c verdict.c tries.c   the arithmetic, pure
  *
  * A job lives from its delivery until the delivery is given back to the broker, in any way. It is in exactly
@@ -241,7 +241,7 @@ void mg_agent_on_state(void *arg, bool is_up, const char *reason);
 /* Requests that have not begun are left to other agents. */
 void mg_served_put_back_waiting(struct mg_served *served);
 
-/* clock.c */
+/* agent_clock.c */
 /* Called at each tick and each delivery. After a standstill no message that comes soon counts as fresh. */
 void mg_agent_turn(struct mg_agent *agent);
 /* Takes a received message as a sample of the database's clock. */
@@ -260,12 +260,12 @@ void mg_job_owe(struct mg_job *job);       /* the same, but its reply is still o
 void mg_line_hold(struct mg_served *served, struct mg_line *line, int change);
 void mg_line_consume(struct mg_served *served, struct mg_line *line, uint16_t prefetch); /* 0: pauses it */
 
-/* suspects.c */
+/* suspect_jobs.c */
 void mg_job_suspect(struct mg_job *job, enum mg_suspicion suspicion); /* as it comes */
 void mg_job_clear(struct mg_job *job);                                /* as it ends */
 void mg_agent_on_isolated(void *arg);                                 /* lets one begin when it is alone */
 
-/* serve.c */
+/* next_job.c */
 void mg_served_pump(void *arg); /* lets out the jobs that may go; called by its idle handle and timer */
 
 /* served.c */
@@ -303,7 +303,7 @@ void mg_job_try_is_late(struct mg_job *job); /* too late for a try that was not 
  * there is a token. Without time for it the job is answered as one that was not made. */
 void mg_job_try_again(struct mg_job *job, const struct mg_verdict_of_try *refusal, int64_t wait_ms);
 
-/* token.c */
+/* token_source.c */
 bool mg_served_has_token(struct mg_served *served); /* false: one is being fetched */
 bool mg_served_is_token_coming(const struct mg_served *served);
 const char *mg_served_token_fault(const struct mg_served *served);
@@ -313,19 +313,19 @@ void mg_served_on_token(void *arg, bool is_good); /* a fetch has ended */
 /* Called while there is no token: answers waiting jobs in time. */
 void mg_served_wait_for_token(struct mg_served *served);
 
-/* trace.c */
+/* try_spans.c */
 void mg_try_trace_begin(struct mg_job *job);
 /* The trace parent for the service: the try's own, or the one of the request; "" if it has none. */
 const char *mg_try_traceparent(const struct mg_job *job);
 void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdict); /* NULL: given up */
 
-/* answer.c: after these calls the job ends by itself */
+/* reply_publish.c: after these calls the job ends by itself */
 void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict,
                    const struct mg_reply_parts *parts); /* NULL: none */
 void mg_job_answer_not_made(struct mg_job *job, enum mg_error_reason reason, const char *why);
 void mg_job_put_back(struct mg_job *job); /* for a job that must not go on here */
 
-/* report.c */
+/* agent_report.c */
 void mg_agent_report(struct mg_agent *agent);
 bool mg_agent_is_sound(const struct mg_agent *agent, char *ret_reason, size_t size);
 bool mg_agent_is_ready(void *arg, char *ret_reason, size_t size);

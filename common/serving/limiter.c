@@ -12,7 +12,7 @@
 
 /* Requests held alongside each one that is called. From HELD_IN_FULL_FROM slots on the number is full, below
  * that it falls: 24 alongside 32 slots, 3 alongside 16, none alongside 8. A request holds no slot while its
- * reply waits for the confirm, or its ack waits to be sent (amqp/ack.c). Under load that takes some five
+ * reply waits for the confirm, or its ack waits to be sent (amqp/delivery.c). Under load that takes some five
  * times as long as a short call. An agent that holds too few leaves the machine idle while its queue is long.
  * But a request held here cannot go to an agent with free slots, and a service with few calls at once has
  * long ones. At most HELD_MAX requests are on that way at a time: it takes some 50 ms, and no process makes

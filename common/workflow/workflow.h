@@ -3,19 +3,19 @@
  * plan and the templates of requests. Every mistake is reported in one run, with file, JSON pointer and a
  * valid form.
  *
- *   workflow.c              reads a definition
+ *   workflow.c            reads a definition
  *   definition_check.c step_guard_check.c   the checks that need all of its steps
  *   certainty.c constants.c proof.c   conditions that never hold, and values that may be missing
- *   expressions.c           its expressions, compiled once, and the values of their names
- *   template.c              texts with references and expressions in them
+ *   expressions.c         its expressions, compiled once, and the values of their names
+ *   template.c            texts with references and expressions in them
  *   http_action_read.c http_action_render.c   query, headers, encoding and answer of a call
- *   request_render.c        the request of one attempt, and the output of an order
- *   label_templates.c       the labels of an order
- *   step_guard.c            `when` and `require`, evaluated before a step
- *   answer_conditions.c     `done_when` and `refused_when`, over a good answer
+ *   request_render.c      the request of one attempt, and the output of an order
+ *   label_templates.c     the labels of an order
+ *   step_guard.c          `when` and `require`, evaluated before a step
+ *   answer_conditions.c   `done_when` and `refused_when`, over a good answer
  *   input_shape.c payload_needs.c admit.c   a payload that fits, and is accepted
- *   example.c               a payload as an example
- *   case_file.c             cases for `makegood workflow test`
+ *   example.c             a payload as an example
+ *   case_file.c           cases for `makegood workflow test`
  */
 #ifndef MG_WORKFLOW_WORKFLOW_H
 #define MG_WORKFLOW_WORKFLOW_H

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "outgoing.h"
+#include "service_call.h"
 #include "wire/http_header.h"
 
 static bool is_named(const char *line, const char *name)

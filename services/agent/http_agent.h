@@ -1,11 +1,11 @@
 /*
  * makegood-agent: serves requests (serving/agent.h) by calls of the remote service over HTTP.
  *
- *   load.c      its services, from their files
- *   call.c      one try is one HTTP call
- *   remote.c    the connections of a service, and its access token
- *   outgoing.c headers.c mask.c   the call and the meaning of its answer, without a job
- *   classify.c refusal.c parts.c  from an answer to verdict and reply, pure
+ *   service_files.c           its services, from their files
+ *   http_try.c                one try is one HTTP call
+ *   remote.c                  the connections of a service, and its access token
+ *   service_call.c headers.c mask.c   the call and the meaning of its answer, without a job
+ *   classify.c refusal.c answer_parts.c   from an answer to verdict and reply, pure
  *   token.c token_refusal.c   the access token of a service with OAuth 2, and which answers refuse it
  */
 #ifndef MG_AGENT_HTTP_AGENT_H
@@ -41,7 +41,7 @@ struct mg_http_job {
 
 extern const struct mg_executor mg_http_executor;
 
-/* load.c. `concurrency` 0: as the service files set it. */
+/* service_files.c. `concurrency` 0: as the service files set it. */
 enum mg_class mg_agent_load(struct mg_agent *agent, const struct mg_serving_options *options,
                             const struct mg_list *service_files, int concurrency,
                             struct mg_err *err) MG_MUSTCHECK;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "json/scan.h"
-#include "outgoing.h"
+#include "service_call.h"
 
 /* For each header with a file two, for `auth` three, and as many from before the last renewal; two access
  * tokens. */

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "http_agent.h"
-#include "outgoing.h"
+#include "service_call.h"
 
 static const char *const call_labels[MG_CALL_DIGITS] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
 

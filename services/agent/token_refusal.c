@@ -2,7 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "outgoing.h"
+#include "service_call.h"
 
 #define BLANKS " \t"
 

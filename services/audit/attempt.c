@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/outgoing.h"
-#include "agent/parts.h"
+#include "agent/answer_parts.h"
+#include "agent/service_call.h"
 #include "base/clock.h"
 #include "serving/tries.h"
 

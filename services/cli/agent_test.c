@@ -5,7 +5,7 @@
 #include "conformance/conformance.h"
 #include "findings.h"
 #include "json/json.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 static const char *name_of(int rule)
 {

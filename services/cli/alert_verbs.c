@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/print.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 static enum mg_exit_code verb_alert_list(struct mg_cli *cli)
 {

@@ -13,7 +13,7 @@
 #include "failure_options.h"
 #include "operator/bulk_runner.h"
 #include "operator/bulk_words.h"
-#include "verbs.h"
+#include "verb_table.h"
 #include "wire/command.h"
 
 #define ORDERS_DIGITS_MAX 18 /* an order's number in its bulk action stays an int64 */

@@ -81,7 +81,7 @@ struct mg_cli {
 
 typedef enum mg_exit_code cli_verb_fn(struct mg_cli *cli);
 
-/* ---- session.c ---- */
+/* ---- connect.c ---- */
 
 /* Runs the loop until `*done`, at most `timeout_ms`. False: timed out. */
 bool mg_cli_wait(struct mg_cli *cli, const bool *done, int64_t timeout_ms);
@@ -114,7 +114,7 @@ enum mg_exit_code mg_cli_read_file(const char *path, size_t max_bytes, char **re
 enum mg_exit_code mg_cli_read_json(const char *option, const char *given, char **ret_text,
                                    struct mg_slice *ret_json);
 
-/* ---- table.c: rows read and printed ---- */
+/* ---- print_table.c: rows read and printed ---- */
 
 /* Runs a report and waits for its rows. */
 enum mg_exit_code mg_table_read(struct mg_cli *cli, enum mg_report report, const char *const *params,
@@ -167,7 +167,7 @@ cli_verb_fn mg_verb_workflow_show, mg_verb_workflow_draw, mg_verb_workflow_test,
 /* service_test.c: a verb of `service` */
 cli_verb_fn mg_verb_service_test;
 
-/* retention.c: two verbs of `db` */
+/* db_retention.c: two verbs of `db` */
 cli_verb_fn mg_verb_db_vacuum_policy, mg_verb_db_retain;
 
 /* A leading supervisor sweeps several times a second, and a bulk runner updates its row every 2 s. A row
@@ -179,7 +179,7 @@ bool mg_bulk_is_driven(const struct mg_table *runner);
  * own path, else deploy/postgres of the sources, relative to the working directory */
 const char *mg_migrations_folder(const struct mg_cli *cli, char *ret_path, size_t size);
 
-/* explain.c: appends why the order is where it is; one line, without its end */
+/* explain_facts.c: appends why the order is where it is; one line, without its end */
 void mg_explain_order(struct mg_cli *cli, const struct mg_table *order, const struct mg_table *steps,
                       const struct mg_table *services, struct mg_slice definition, struct mg_buf *ret_text);
 /* story.c: prints the order's events as a timeline. */

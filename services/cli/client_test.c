@@ -1,9 +1,9 @@
 /* `client test`: a client program, in any language, among the failures of schedulers and broker
- * (conformance/client/client.h). */
-#include "conformance/client/client.h"
+ * (conformance/client/client_conformance.h). */
+#include "conformance/client/client_conformance.h"
 
 #include "findings.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 static const char *name_of(int rule)
 {

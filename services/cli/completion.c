@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/words.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 /* Prints the candidates for a value that the tables call `name`, each after `prefix_len` bytes of `prefix`.
  * A free text has none. */

@@ -1,7 +1,7 @@
 /* `completion` prints a script for bash, zsh or fish, which asks completion.c for the candidates. */
 #include <string.h>
 
-#include "verbs.h"
+#include "verb_table.h"
 
 /* The scripts run the tool as it was typed, which need not be on the PATH. */
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/print.h"
 #include "operator/letter.h"
-#include "verbs.h"
+#include "verb_table.h"
 #include "wire/command.h"
 
 /* The most messages of one walk; a longer queue needs several runs. */

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 static enum mg_exit_code verb_dev(struct mg_cli *cli)
 {

@@ -13,7 +13,7 @@
 #include "operator/service_state.h"
 #include "processes.h"
 #include "service_list.h"
-#include "verbs.h"
+#include "verb_table.h"
 #include "wire/reply.h"
 
 /* With a larger difference of clocks agents report that they are not ready. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/print.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 static const struct mg_manual_entry EXIT_CODES[] = {
     {"0", "done"},     {"1", "error"},     {"2", "usage"},       {"3", "not found"},

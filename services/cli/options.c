@@ -5,7 +5,7 @@
 #include "broker_options.h"
 #include "memory_option.h"
 #include "operator/bulk_words.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 #define PAUSE_MAX_MS                                                                                         \
     (INT64_C(365) * 24 * 3600 * 1000) /* a service that rests for longer is taken out of the workflows */

@@ -1,5 +1,5 @@
 /* The table of verbs of `order`; the other order_*.c run them. */
-#include "verbs.h"
+#include "verb_table.h"
 
 #define CHANGES_ORDER (MG_EXTRA_REASON | MG_EXTRA_VERSION)
 

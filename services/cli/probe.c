@@ -6,7 +6,7 @@
 
 #include "base/print.h"
 #include "io/http/client.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 #define URL_SIZE         256
 #define ANSWER_MAX_BYTES (16 * 1024) /* /readyz answers one line, with every part that is not ready */

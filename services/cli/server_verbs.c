@@ -2,7 +2,7 @@
 #include "agents/agents.h"
 #include "console/console.h"
 #include "gateway/gateway.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 /* With the frame's own bound this is above the one at which an agent is killed (agents/posts.c). */
 #define KILL_MS 10000

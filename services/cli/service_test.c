@@ -9,7 +9,7 @@
 #include "definition.h"
 #include "findings.h"
 #include "io/tls/check.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 #define SERVICE_MAX_BYTES    ((size_t)64 * 1024) /* as an agent reads it */
 #define DEFINITION_MAX_BYTES ((size_t)64 * 1024)

@@ -12,7 +12,7 @@
 #include "operator/service_state.h"
 #include "service/service.h"
 #include "service_list.h"
-#include "verbs.h"
+#include "verb_table.h"
 #include "wire/command.h"
 #include "wire/service_control.h"
 

@@ -1,4 +1,4 @@
-/* `broker apply|check`, `db migrate|status`; the other verbs of `db` are in retention.c. */
+/* `broker apply|check`, `db migrate|status`; the other verbs of `db` are in db_retention.c. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "core/key.h"
 #include "io/amqp/topology.h"
 #include "service_list.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 /* An invalid name would create a queue that no agent serves and that a person must delete. */
 static enum mg_class list_check(const struct mg_list *list, const char *option, struct mg_err *err)

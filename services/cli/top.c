@@ -14,7 +14,7 @@
 #include "base/print.h"
 #include "io/amqp/topology.h"
 #include "top.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 #define PERIOD_MS 1000
 /* A count rests for 50 times its duration, so counts take at most a fiftieth of one processor of the server.

@@ -8,7 +8,7 @@
 #include "definition.h"
 #include "expr/expr.h"
 #include "json/scan.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 #define SENTENCE_SIZE 1024 /* a longer one is cut: a body of many members */
 #define SHOWN_MAX     400  /* bytes of a template in a sentence */

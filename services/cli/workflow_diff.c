@@ -11,7 +11,7 @@
 #include "definition.h"
 #include "json/differ.h"
 #include "json/scan.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 #define VALUE_SIZE 512 /* of a value in a message; a longer one is cut */
 #define PLACE_SIZE 256

@@ -5,7 +5,7 @@
 
 #include "definition.h"
 #include "operator/graph.h"
-#include "verbs.h"
+#include "verb_table.h"
 
 /* DOT repeats the conditions of a step at each arrow into it: 2,016 arrows with two kilobytes, escaped. */
 #define PICTURE_MAX_BYTES ((size_t)16 * 1024 * 1024)

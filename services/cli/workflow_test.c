@@ -10,7 +10,7 @@
 #include "json/scan.h"
 #include "operator/xml.h"
 #include "rehearse/rehearsal.h"
-#include "verbs.h"
+#include "verb_table.h"
 #include "workflow/case_file.h"
 
 #define SERVICE_MAX_BYTES ((size_t)256 * 1024) /* as an agent reads it */

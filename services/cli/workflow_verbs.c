@@ -4,7 +4,7 @@
 #include "base/print.h"
 #include "core/describe.h"
 #include "definition.h"
-#include "verbs.h"
+#include "verb_table.h"
 #include "workflow/proof.h"
 #include "workflow_services.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/id.h"
-#include "run.h"
+#include "rule_run.h"
 
 static const char *const NAMES[MG_RULE_COUNT] = {
     [MG_RULE_REPORT] = "report",

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "run.h"
+#include "rule_run.h"
 
 /* A report is due every 5 s, and at once after a change of settings. */
 #define REPORT_MS (MG_SERVICE_REPORT_PERIOD_MS + 3000)

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "console/change.h"
+#include "console/change_request.h"
 #include "core/key.h"
 #include "operator/limit.h"
 #include "service/service.h"

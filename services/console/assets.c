@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/id.h"
-#include "console/server.h"
+#include "console/console_parts.h"
 
 #define INDEX     "index.html"
 #define ETAG_SIZE (2 * MG_SHA256_SIZE + 3) /* with its quotes */

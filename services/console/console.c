@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/host.h"
-#include "console/server.h"
+#include "console/console_parts.h"
+#include "database_reader.h"
 #include "io/amqp/broker.h"
 #include "io/amqp/topology.h"
 #include "io/vitals.h"
 #include "memory_option.h"
-#include "reader.h"
 
 #define STATEMENT_TIMEOUT                                                                                    \
     "2s" /* pages take milliseconds; an overloaded machine must still show its state on them */

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "console/server.h"
+#include "console/console_parts.h"
 #include "operator/letter.h"
 
 #define LETTERS_MAX    50

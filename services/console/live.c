@@ -1,7 +1,7 @@
 /*
  * Live events. One poller serves all viewers; it runs once a second while there are any. Its reports are
- * shared with those of pages (ask.c); each event is written once and sent to all streams. The viewer of an
- * order gets an event when the order's version has changed, and then reads the order.
+ * shared with those of pages (report_cache.c); each event is written once and sent to all streams. The viewer
+ * of an order gets an event when the order's version has changed, and then reads the order.
  *
  * A stream ends with its session, within a second. Every stream ends after a while, and the browser opens
  * the next one: so a user whom a proxy names loses it soon after the permission.
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "console/server.h"
+#include "console/console_parts.h"
 #include "core/key.h"
 #include "core/model.h"
 #include "operator/document.h"

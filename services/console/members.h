@@ -2,7 +2,7 @@
 #ifndef MG_CONSOLE_MEMBERS_H
 #define MG_CONSOLE_MEMBERS_H
 
-#include "console/server.h"
+#include "console/console_parts.h"
 #include "operator/document.h"
 
 /* Whether members.def has each member of the body at this address, with its type. An address that is unknown

@@ -2,7 +2,7 @@
 #ifndef MG_CONSOLE_PAGE_PARTS_H
 #define MG_CONSOLE_PAGE_PARTS_H
 
-#include "console/server.h"
+#include "console/console_parts.h"
 
 #define MG_PAGE_STATUS_OK             200u
 #define MG_PAGE_STATUS_NOT_FOUND      404u

@@ -11,8 +11,9 @@
 #include "json/json.h"
 #include "operator/bulk_words.h"
 #include "operator/explain.h"
+#include "operator/graph.h"
+#include "operator/helpful_verbs.h"
 #include "operator/steps.h"
-#include "operator/verbs.h"
 
 #define GROUPS_LIMIT      200
 #define ALERTS_LIMIT      200
@@ -332,6 +333,23 @@ static void verbs_write(struct mg_json_writer *json, const struct mg_explain_fac
     }
 }
 
+/* The picture of an order's workflow, for its page. */
+static void picture_write(struct mg_json_writer *json, struct mg_slice definition)
+{
+    struct mg_workflow *workflow = NULL;
+    struct mg_graph *graph = malloc(sizeof(*graph));
+    struct mg_err err;
+    if (graph != NULL && mg_workflow_parse(definition, NULL, &workflow, &err) == MG_OK) {
+        mg_graph_lay_out(workflow, graph);
+        mg_json_name(json, "graph");
+        mg_graph_write_json(workflow, graph, json);
+    } else {
+        mg_json_member_null(json, "graph");
+    }
+    mg_workflow_destroy(workflow);
+    free(graph);
+}
+
 static unsigned int render_order(const struct mg_query *query, const struct mg_table *tables,
                                  struct mg_buf *out)
 {
@@ -365,7 +383,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
     mg_json_member_string(&json, "payload", mg_table_cell(&place[PLACE_ROW], 0, "payload"));
     mg_json_member_string(&json, "output", mg_table_cell(&place[PLACE_ROW], 0, "output"));
     mg_json_member_text(&json, "definition", definition);
-    mg_picture_write(&json, definition);
+    picture_write(&json, definition);
     mg_page_array_write(&json, "steps", steps, STEP_QUOTED);
     verbs_write(&json, &facts);
     mg_json_object_end(&json);

@@ -1,7 +1,7 @@
 /*
  * Users named by a proxy. They log in there (oauth2-proxy, Authelia, a service mesh), and the proxy passes
  * their name and groups in headers of each request. A token in one more header proves the proxy's identity;
- * session.c checks it. Addresses prove less, because every process on the proxy's machine has the same one.
+ * sign_in.c checks it. Addresses prove less, because every process on the proxy's machine has the same one.
  *
  * A header that decides must occur exactly once. Proxies differ in the treatment of a header that the browser
  * has already sent, so one of two may be forged. Header names are compared without regard to case, but
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "console/server.h"
+#include "console/console_parts.h"
 
 #define HEADER_NAME_MAX 64 /* longer than any in use */
 #define OWN_HEADERS     "X-Makegood-"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "console/server.h"
+#include "console/console_parts.h"
 #include "operator/service_state.h"
 
 #define SERVICES_MAX 100 /* two queues each; a broker client watches 256 */

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/loop_folder.h"
-#include "run.h"
+#include "dev_run.h"
 
 #define FILES_MAX (4 * MG_LIST_MAX) /* with those of earlier runs */
 /* As for workflows: an editor writes a file in several steps, and some mounts report no change. */

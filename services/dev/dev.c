@@ -11,12 +11,12 @@
 
 #include "base/clock.h"
 #include "base/print.h"
+#include "dev_run.h"
 #include "doors.h"
 #include "io/amqp/topology.h"
 #include "io/pg/dsn.h"
 #include "part_log.h"
 #include "ports.h"
-#include "run.h"
 #include "shell.h"
 #include "wire/http_url.h"
 

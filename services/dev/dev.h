@@ -2,17 +2,17 @@
  * `makegood dev`: all of Makegood on this machine, in the foreground, for the development of workflows and
  * services.
  *
- *   dev.c         the order of start and end; wait.c: events and blocking work
- *   programs.c    Makegood's own processes
- *   doors.c       tokens, and the lines that show the way in
- *   services.c    --service: names, files; added.c: services that are added while all runs
- *   workflows.c   a folder of workflows, loaded and loaded again
- *   numbering.c   the version of a changed definition
- *   servers.c     private servers: postgres.c, rabbit.c
- *   health.c      a RabbitMQ that lives and does not work
- *   part.c        processes: start, restart, end; part_log.c
- *   state.c       the state folder and its lock
- *   ports.c       ports without a listener
+ *   dev.c               the order of start and end; dev_wait.c: events and blocking work
+ *   programs.c          Makegood's own processes
+ *   doors.c             tokens, and the lines that show the way in
+ *   service_agents.c    --service: names, files; added.c: services that are added while all runs
+ *   workflow_folder.c   a folder of workflows, loaded and loaded again
+ *   numbering.c         the version of a changed definition
+ *   servers.c           private servers: postgres.c, rabbit.c
+ *   broker_health.c     a RabbitMQ that lives and does not work
+ *   part.c              processes: start, restart, end; part_log.c
+ *   dev_folder.c        the state folder and its lock
+ *   ports.c             ports without a listener
  */
 #ifndef MG_DEV_DEV_H
 #define MG_DEV_DEV_H

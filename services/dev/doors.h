@@ -3,7 +3,7 @@
 #define MG_DEV_DOORS_H
 
 #include "base/buf.h"
-#include "state.h"
+#include "dev_folder.h"
 
 #define MG_DEV_CLIENT "dev" /* the client that posts orders through the gateway */
 

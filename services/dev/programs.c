@@ -1,9 +1,9 @@
-/* Makegood's own processes: see run.h. */
+/* Makegood's own processes: see dev_run.h. */
 #include <signal.h>
 #include <stdio.h>
 
+#include "dev_run.h"
 #include "doors.h"
-#include "run.h"
 
 static void option_env(struct mg_part *part, const char *name, const char *value)
 {

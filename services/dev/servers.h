@@ -6,8 +6,8 @@
 #ifndef MG_DEV_SERVERS_H
 #define MG_DEV_SERVERS_H
 
+#include "dev_folder.h"
 #include "part.h"
-#include "state.h"
 
 #define MG_SERVERS_PROGRAM_SIZE 256
 #define MG_SERVERS_URL_SIZE     256

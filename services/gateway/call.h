@@ -1,7 +1,7 @@
-/* Declarations shared by the gateway's files. route.c dispatches, clients.c authenticates, answer.c sends.
- * submit.c and batch.c post orders by post.c; meets.c, recent.c and kept.c help it to refuse. read.c, list.c,
- * events.c and cancel.c are about orders that exist; wait.c and observe.c bring them the changes of orders.
- * hooks.c sends statuses to clients (hook.h). */
+/* Declarations shared by the gateway's files. routes.c dispatches, clients.c authenticates, problem_answer.c
+ * sends. submit.c and ndjson.c post orders by post.c; meets.c, recent.c and kept.c help it to refuse.
+ * get_order.c, list.c, events.c and cancel.c are about orders that exist; long_poll.c and observe.c bring
+ * them the changes of orders. hooks.c sends statuses to clients (hook.h). */
 #ifndef MG_GATEWAY_CALL_H
 #define MG_GATEWAY_CALL_H
 
@@ -150,7 +150,7 @@ bool mg_client_count(struct mg_client *client, unsigned int cost);
  * has one, so none can be served. */
 bool mg_clients_remark(const struct mg_clients *clients, char *ret_remark, size_t size);
 
-/* ---- answer.c: each ends the call, and frees it ---- */
+/* ---- problem_answer.c: each ends the call, and frees it ---- */
 
 /* `json` absent: the answer has no body. */
 void mg_call_answer(struct mg_call *call, unsigned int status, struct mg_slice json);
@@ -232,7 +232,7 @@ void mg_observe_end(struct mg_observers *observers, struct mg_observer *observer
 /* Whether nothing further happens to an order in this state, but by an operator. */
 bool mg_is_end(struct mg_slice state);
 
-/* ---- wait.c ---- */
+/* ---- long_poll.c ---- */
 
 struct mg_waits *mg_waits_create(struct mg_gateway *gateway); /* NULL: no memory */
 void mg_waits_destroy(struct mg_waits *waits);                /* accepts NULL */
@@ -256,7 +256,7 @@ void mg_lists_end(struct mg_call *call, const struct mg_err *err);
 struct mg_streams *mg_streams_create(struct mg_gateway *gateway); /* NULL: no memory */
 void mg_streams_destroy(struct mg_streams *streams);              /* after the HTTP server; accepts NULL */
 
-/* ---- batch.c ---- */
+/* ---- ndjson.c ---- */
 
 struct mg_batches *mg_batches_create(struct mg_gateway *gateway); /* NULL: no memory */
 void mg_batches_destroy(struct mg_batches *batches); /* after the store and the broker; accepts NULL */
@@ -275,7 +275,7 @@ const char *mg_hooks_queue(const struct mg_hooks *hooks, const char *client);
 /* Names the first webhook whose queue cannot be read, with the reason; "": each is read. */
 void mg_hooks_remark(const struct mg_hooks *hooks, char *ret_remark, size_t size);
 
-/* ---- route.c ---- */
+/* ---- routes.c ---- */
 
 void mg_gateway_route(void *gateway, struct mg_http_exchange *request);
 bool mg_gateway_takes_pieces(void *gateway, const char *method, const char *path);

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "database_reader.h"
 #include "gateway/call.h"
 #include "io/amqp/broker.h"
 #include "io/amqp/topology.h"
 #include "io/vitals.h"
 #include "memory_option.h"
-#include "reader.h"
 #include "wire/http_url.h"
 
 #define STATEMENT_TIMEOUT "5s"                                   /* its statements take milliseconds */

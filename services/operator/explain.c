@@ -5,8 +5,8 @@
 
 #include "core/words.h"
 #include "operator/document.h"
+#include "operator/helpful_verbs.h"
 #include "operator/steps.h"
-#include "operator/verbs.h"
 #include "wire/reply.h"
 
 /* Steps of one kind that the line names: the graph and `order show` have all. */

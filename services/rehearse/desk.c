@@ -14,11 +14,10 @@
 #include "base/json_write.h"
 #include "core/order.h"
 #include "json/scan.h"
-#include "scheduler/decide.h"
 #include "scheduler/item.h"
 #include "scheduler/order_input.h"
-#include "scheduler/read.h"
 #include "scheduler/scheduler.h"
+#include "scheduler/stages.h"
 
 /* Of one cause, with the largest order and all its results. */
 #define BATCH_MEMORY_MAX  ((size_t)128 * 1024 * 1024)

@@ -42,7 +42,7 @@ void mg_play_fault(struct mg_play *play, const char *pointer, const char *format
 /* Compares the end of the play with the expectations. */
 void mg_play_judge(struct mg_play *play);
 
-/* agent.c: makes the calls of a request, and puts the reply on its way. */
+/* rehearsed_agent.c: makes the calls of a request, and puts the reply on its way. */
 void mg_play_call(struct mg_play *play, int step, const struct mg_request *request);
 
 #endif

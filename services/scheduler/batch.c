@@ -23,12 +23,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/backoff.h"
-#include "decide.h"
 #include "item.h"
-#include "load.h"
-#include "read.h"
 #include "scheduler.h"
-#include "write.h"
+#include "stages.h"
 
 /* Memory limit of a cause alone in its batch: the largest order, with all its results. */
 #define MG_ALONE_MEMORY_MAX (128u * 1024 * 1024)

@@ -2,9 +2,9 @@
 #ifndef MG_SCHEDULER_GATES_H
 #define MG_SCHEDULER_GATES_H
 
-#include "metrics.h"
 #include "park.h"
 #include "queue_rest.h"
+#include "scheduler_metrics.h"
 
 #include "base/queue_metrics.h"
 #include "core/model.h"

@@ -7,8 +7,8 @@
 
 #include "batch.h"
 #include "cache.h"
-#include "metrics.h"
-#include "status.h"
+#include "scheduler_metrics.h"
+#include "status_make.h"
 #include "workflows.h"
 
 #include "core/key.h"
@@ -52,7 +52,7 @@ struct mg_item {
     const char *why;        /* the core's text about the cause itself */
     int outcome;            /* enum fold_outcome (batch.c) */
 
-    /* for metrics and spans, once the item is stored (decision_metrics.c, trace.c) */
+    /* for metrics and spans, once the item is stored (decision_metrics.c, order_spans.c) */
     enum mg_submitted submitted; /* of a submission */
     struct mg_gate *service;     /* of the attempt that the item ended; NULL: it ended none */
     int64_t attempt_ms;          /* duration of that attempt */
@@ -148,7 +148,7 @@ uint64_t mg_fold_changed_steps(const struct mg_fold *fold);
 /* Puts the collected statuses into the item's event. */
 void mg_fold_close_item(struct mg_batch *batch, struct mg_item *item);
 
-/* ---- guard.c ---- */
+/* ---- guard_facts.c ---- */
 
 /* The fact of a step's guard. The reason of any other than GO is set in `after`, a copy of its record. */
 enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step,
@@ -212,7 +212,7 @@ void mg_item_note_attempt(struct mg_item *item, int step, enum mg_kind kind, int
 void mg_fold_count(const struct mg_fold *fold); /* after the commit, before the messages go out */
 void mg_item_count(struct mg_scheduler *scheduler, const struct mg_item *item); /* after the commit */
 
-/* ---- trace.c: only with a span sink ---- */
+/* ---- order_spans.c: only with a span sink ---- */
 
 /* Replaces the client's span by the attempt's, as parent of the agent's spans. */
 void mg_request_trace(const struct mg_scheduler *scheduler, const struct mg_order_record *record,
@@ -233,7 +233,7 @@ struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
 enum mg_class mg_repair_check_settled(struct mg_fold *fold, int step, struct mg_slice result,
                                       struct mg_err *err) MG_MUSTCHECK;
 
-/* ---- intake.c, settle.c, command.c ---- */
+/* ---- intake.c, settle.c, command_apply.c ---- */
 
 /* Each `read` turns a delivery into an item. False: the work is settled, it needs no order. Each `decide`
  * applies the item to its fold. */

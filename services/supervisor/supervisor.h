@@ -3,10 +3,11 @@
  * step, reads no payload, and does not depend on the meaning of a service. Its few writes (its row, alerts,
  * the wake-up hints of orders asked about) are fenced by its epoch. Several may run; the advisory lock lets
  * one lead (lead.c). The leader sweeps (sweep.c), asks about parked steps (parked.c) and for statuses that
- * can be tried again (owed.c). It publishes all of this as commands (ask.c). It keeps the alerts that belong
- * to no order (watch.c, conditions.c, processes.c) and counts open orders and alerts (figures.c). It sends
- * agents the operator settings and the health of their services (relay.c, health.c). It has ended orders
- * moved to the archive (retire.c). A supervisor that cannot ask, because the broker is away, does not lead.
+ * can be tried again (owed_retry.c). It publishes all of this as commands (ask.c). It keeps the alerts that
+ * belong to no order (watch.c, conditions.c, heartbeats.c) and counts open orders and alerts (figures.c). It
+ * sends agents the operator settings and the health of their services (settings_relay.c, health.c). It has
+ * ended orders moved to the archive (retire.c). A supervisor that cannot ask, because the broker is away,
+ * does not lead.
  */
 #ifndef MG_SUPERVISOR_H
 #define MG_SUPERVISOR_H
@@ -132,7 +133,7 @@ struct mg_supervisor {
     int64_t held_back_most, held_back_at_boot_ms; /* likewise */
     int64_t longest_ms, longest_at_boot_ms;       /* likewise */
 
-    /* owed.c */
+    /* owed_retry.c */
     bool is_asking_owed;
     struct mg_once owed_failure_logged; /* the last question failed */
     int64_t owed_asked_boot_ms;         /* 0: not yet */
@@ -163,7 +164,7 @@ struct mg_supervisor {
     int unneeded_count;                                         /* of alerts to close */
     char unneeded[MG_SUPERVISOR_UNNEEDED_MAX][MG_NAME_MAX + 1]; /* their services */
 
-    /* processes.c */
+    /* heartbeats.c */
     struct mg_timer *processes_timer;
     bool is_processes_asking;
     struct mg_once processes_failure_logged; /* the last look failed */
@@ -183,7 +184,7 @@ struct mg_supervisor {
     struct mg_queue_metrics queues[MG_SUPERVISOR_QUEUES];
     struct mg_metric *owed, *owed_oldest, *count_seconds;
 
-    /* relay.c */
+    /* settings_relay.c */
     struct mg_timer *relay_timer;
     bool is_relay_asking;
     struct mg_once relay_failure_logged;                               /* the last look failed */

@@ -41,7 +41,7 @@ STREAMS = 20       # half of them show one order each
 PAGE_MS = 200
 LIST_MS = 150       # a list of the tool, from its start to its end
 PERIOD_S = 0.065   # between two requests: a lower rate than the console accepts
-# The store's probe (common/io/store/probe.c): readiness needs it at all times, whether pages are open or not.
+# The store's probe (common/io/store/store_probe.c): readiness needs it at all times, whether pages are open or not.
 PROBES = ("WITH spilled ", "SELECT set_config('work_mem'")
 QUIET_S = 3        # without a query for pages: longer than any silence of the console while a page is open
 LOOK_S = 60

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "frames.h"
-#include "io/amqp/parts.h"
+#include "io/amqp/broker_parts.h"
 
 #define BODY_MAX_BYTES 512
 #define HELD_MAX       32

@@ -21,7 +21,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "console/assets.h"
-#include "console/server.h"
+#include "console/console_parts.h"
 #include "http_peer.h"
 #include "servers.h"
 

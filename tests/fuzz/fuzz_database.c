@@ -10,7 +10,7 @@
 
 #include "fuzz.h"
 #include "io/pg/libpq.h"
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 
 #define CALLS          3
 #define STATEMENTS     2

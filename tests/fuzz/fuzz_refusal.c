@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "answer_parts.h"
 #include "classify.h"
 #include "fuzz.h"
 #include "json/scan.h"
-#include "parts.h"
 #include "refusal.h"
 
 static const int STATUSES[] = {400, 401, 404, 409, 422, 429, 500, 503};

@@ -2,7 +2,7 @@
 #ifndef MG_TESTS_FUZZ_OWED_H
 #define MG_TESTS_FUZZ_OWED_H
 
-#include "console/server.h"
+#include "console/console_parts.h"
 
 struct owed {
     struct owed *next;

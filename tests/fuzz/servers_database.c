@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/id.h"
-#include "console/server.h"
+#include "console/console_parts.h"
 #include "core/key.h"
 #include "io/pg/dsn.h"
 #include "io/pg/libpq.h"

@@ -117,6 +117,6 @@ def leader_server():
 
 
 def programs_of(services):
-    """The long-running programs that services/ has, by their folders: those with a main.c, and the verbs that serve."""
-    found = {path.parent.name for path in services.glob("*/main.c")} - {"cli"}  # the tool itself ends by itself
+    """The long-running programs that services/ has, by their folders: those with a *_main.c, and the verbs that serve."""
+    found = {path.parent.name for path in services.glob("*/*_main.c")} - {"cli"}  # the tool itself ends by itself
     return found | {path.name.removesuffix("_verb.c") for path in services.glob("cli/*_verb.c") if "mg_server" in path.read_text()}

@@ -1,4 +1,4 @@
-/* An agent of all services on a node, created as in services/agent/main.c with the default options. */
+/* An agent of all services on a node, created as in services/agent/agent_main.c with the default options. */
 #include <assert.h>
 #include <stdlib.h>
 

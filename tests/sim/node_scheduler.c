@@ -1,4 +1,4 @@
-/* A scheduler on a node, created as in services/scheduler/main.c with the default options. */
+/* A scheduler on a node, created as in services/scheduler/scheduler_main.c with the default options. */
 #include <assert.h>
 #include <stdlib.h>
 

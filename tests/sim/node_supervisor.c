@@ -1,4 +1,4 @@
-/* A supervisor on a node, created as in services/supervisor/main.c with the default options. */
+/* A supervisor on a node, created as in services/supervisor/supervisor_main.c with the default options. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "nodes.h"
 #include "supervisor.h"
 
-#define COUNT_TIMEOUT "2s" /* of services/supervisor/main.c */
+#define COUNT_TIMEOUT "2s" /* of services/supervisor/supervisor_main.c */
 
 static void on_session(void *arg, bool is_up, const char *reason)
 {

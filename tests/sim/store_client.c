@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "core/backoff.h"
-#include "io/pg/call.h"
+#include "io/pg/pending.h"
 #include "store_tables.h"
 
 /* As in common/io/pg/pg.c and common/io/pg/pipeline.c. */

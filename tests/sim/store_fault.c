@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 #include "store.h"
 #include "store_server.h"
 

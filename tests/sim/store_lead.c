@@ -1,4 +1,4 @@
-/* The statements of common/io/store/lead.c, and those that begin a session (store.c). */
+/* The statements of common/io/store/leader_lock.c, and those that begin a session (store.c). */
 #include <assert.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The statement of common/io/store/parked.c, in parts with the names of its SQL: room, queue, gated, chosen,
- * pushed, found. */
+/* The statement of common/io/store/parked_rows.c, in parts with the names of its SQL: room, queue, gated,
+ * chosen, pushed, found. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "store_tables.h"
 #include "wire/status.h"
 
-/* ---- orders (common/io/store/rows.c: MG_STORE_LOAD_ORDERS) ---- */
+/* ---- orders (common/io/store/records.c: MG_STORE_LOAD_ORDERS) ---- */
 
 #define AS_ORDER_COLUMN(name, ...)   ORDER_##name,
 #define AS_PAYLOAD_COLUMN(name, ...) PAYLOAD_##name,

@@ -1,5 +1,5 @@
 /*
- * The statement "sweep" of common/io/store/sweep.c, in parts with the names of its SQL: timely, latest,
+ * The statement "sweep" of common/io/store/sweep_due.c, in parts with the names of its SQL: timely, latest,
  * woken, locked, beyond, found, crowd, graced, ranked, judged, next, pushed, marked, asked.
  */
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* The statement "wake" of common/io/store/sweep.c. */
+/* The statement "wake" of common/io/store/sweep_due.c. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,7 @@ METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 def table():
     """{(method, path): statuses} of the gateway's routes."""
-    text = (SOURCE / "services" / "gateway" / "route.c").read_text(encoding="utf-8")
+    text = (SOURCE / "services" / "gateway" / "routes.c").read_text(encoding="utf-8")
     body = re.search(r"ROUTES\[\] = \{(.*?)\n\};", text, re.S).group(1)
     lines = re.findall(r'\{"([A-Z]+)",\s*"([^"]+)",[^"]*"([0-9 ]+)",\s*"([a-z ]*)"\}', body)
     assert len(lines) == body.count('{"'), "a line of the table that this test cannot read"

@@ -13,7 +13,7 @@
 
 #include "base/id.h"
 #include "base/log.h"
-#include "console/server.h"
+#include "console/console_parts.h"
 #include "suite.h"
 
 #define ANSWER_MAX  65536

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/id.h"
-#include "console/server.h"
+#include "console/console_parts.h"
 #include "io/amqp/topology.h"
 #include "suite.h"
 

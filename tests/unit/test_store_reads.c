@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 #include "still_clock.h"
 #include "suite.h"
 

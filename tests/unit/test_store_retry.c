@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "io/pg/libpq.h"
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 #include "suite.h"
 
 static struct {

@@ -1,5 +1,5 @@
 /* Text from a peer's certificate, where a stranger wrote it. */
-#include "io/tls/judge.h"
+#include "io/tls/certificate_fault.h"
 #include "suite.h"
 
 #include <check.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dev/workflows.h"
+#include "dev/workflow_folder.h"
 #include "patience.h"
 #include "suite.h"
 

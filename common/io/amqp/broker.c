@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/secret.h"
-#include "io/amqp/parts.h"
+#include "io/amqp/broker_parts.h"
 
 static enum mg_class broker_copy_options(struct mg_broker *broker, const struct mg_broker_options *options,
                                          struct mg_err *err);

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "io/amqp/parts.h"
+#include "io/amqp/broker_parts.h"
 #include "io/amqp/topology.h"
 
 #define REFUSED_PAUSE_MS 10000 /* each request that the broker refuses is an error in its log */

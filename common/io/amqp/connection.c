@@ -27,7 +27,7 @@
 #include <sys/time.h>
 
 #include "base/host.h"
-#include "io/amqp/tls.h"
+#include "io/amqp/amqp_tls.h"
 #include "io/amqp/topology.h"
 
 #define SEND_BUFFER_BYTES  (256 * 1024) /* fixed: bounds the bytes that a silent broker can take */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "io/amqp/parts.h"
+#include "io/amqp/broker_parts.h"
 
 #define TAG_SIZE           32
 #define CANCELLED_PAUSE_MS 1000 /* after the broker cancelled a consumer (its queue moves or is gone) */

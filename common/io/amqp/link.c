@@ -26,8 +26,8 @@
 #include "base/id.h"
 #include "base/secret.h"
 #include "core/backoff.h"
+#include "io/amqp/broker_parts.h"
 #include "io/amqp/frame.h"
-#include "io/amqp/parts.h"
 
 #define BACKOFF_FIRST_MS    100
 #define BACKOFF_MAX_MS      5000  /* all are back within 10 s after the broker is, handshake included */

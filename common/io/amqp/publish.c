@@ -18,8 +18,8 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "io/amqp/broker_parts.h"
 #include "io/amqp/outgoing.h"
-#include "io/amqp/parts.h"
 
 #define WINDOW_MESSAGES 2048 /* some 100 ms of one broker's throughput */
 /* Bounds memory. Below it, one message of any size is still taken. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "io/amqp/parts.h"
+#include "io/amqp/broker_parts.h"
 
 #define EXPIRY_PERIOD_MS 100
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "io/amqp/parts.h"
+#include "io/amqp/broker_parts.h"
 
 /* Shares of the confirm time-out that may pass without an answer; a smaller one on the second connection,
  * where the queue is known. */

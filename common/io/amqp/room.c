@@ -3,7 +3,7 @@
  * deliveries that fit, and when the consumer stops or starts anew for it.
  */
 #include "base/clock.h"
-#include "io/amqp/parts.h"
+#include "io/amqp/broker_parts.h"
 
 /* Sizes count for one to two spans of at least this many deliveries and this time. So an occasional large
  * message counts, and one of yesterday does not. The first span ends by its count alone; until then a guess

@@ -26,7 +26,7 @@ enum mg_class mg_pg_class_of(enum mg_pg_fault fault);
 /* libpq's message in one line, without its "ERROR:" and the final newline. */
 void mg_pg_message(const char *message, char *ret_text, size_t size);
 
-/* ---- messages for people (pg/explain.c) ---- */
+/* ---- messages for people (pg/advice.c) ---- */
 
 #define MG_SQLSTATE_NO_RIGHT  "42501" /* insufficient_privilege */
 #define MG_SQLSTATE_DISK_FULL "53100" /* disk_full */
@@ -40,7 +40,7 @@ struct mg_pg_failure {
  * `failure` holds the result of the attempt before ("": none): for the same message the server is not
  * contacted again. */
 void mg_pg_explain_connect(PGconn *conn, const char *dsn, struct mg_pg_failure *failure);
-/* Writes the defect of a server's certificate that libpq has just refused (pg/tls.c). False: unknown. */
+/* Writes the defect of a server's certificate that libpq has just refused (pg/pg_tls.c). False: unknown. */
 bool mg_pg_judge_certificate(PGconn *conn, char *ret_text, size_t size);
 /* Writes why a statement failed. For a missing right it adds the user that lacks it and the remedy. */
 void mg_pg_explain_result(const PGconn *conn, const PGresult *result, char *ret_text, size_t size);

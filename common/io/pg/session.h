@@ -2,7 +2,7 @@
 #ifndef MG_IO_PG_SESSION_H
 #define MG_IO_PG_SESSION_H
 
-#include "io/pg/call.h"
+#include "io/pg/pending.h"
 
 /* Makegood has some hundred constant statements; a console needs most reports, and few others. */
 #define MG_PG_PREPARED_MAX 96

@@ -2,7 +2,7 @@
  * The heartbeat of a process: its row in process_state, written every few seconds in the session of its work.
  * So a row that gets old shows a process that is gone, frozen or cut off, or a session that commits nothing.
  */
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 
 /* Rows of processes that have ended long ago; a day's incidents can still be read. */
 #define OLD "interval '1 day'"

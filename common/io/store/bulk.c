@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/json_write.h"
-#include "io/store/private.h"
 #include "io/store/sql.h"
+#include "io/store/store_private.h"
 
 #define IS_OPEN "state IN ('canary', 'running', 'paused')"
 

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 
 #define US(time)         "floor(extract(epoch FROM " time ") * 1000000)::bigint"
 #define TEXT_OF(macro)   TEXT_AS_IS(macro)

@@ -36,7 +36,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "core/backoff.h"
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 
 /* Deadlocks are rare, since rows are written in the order of their ids. Five in a row have another cause. */
 #define TRIES_MAX    5

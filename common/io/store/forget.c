@@ -1,7 +1,7 @@
 /* Deletes a service that nothing names any more; one statement checks and deletes. */
 #include <stdio.h>
 
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 
 #define WHY_SIZE 512
 

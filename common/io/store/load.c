@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "io/store/private.h"
 #include "io/store/sql.h"
+#include "io/store/store_private.h"
 
 /* Up to three rounds read more each time; further ones mean that an order was written between two statements
  * of a round. */

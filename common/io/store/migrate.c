@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "io/store/migrate.h"
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 
 /* Numbers have four digits; a hundred files are many years of schema. */
 #define FILES_MAX 100

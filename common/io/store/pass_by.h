@@ -31,7 +31,7 @@
 #ifndef MG_IO_STORE_PASS_BY_H
 #define MG_IO_STORE_PASS_BY_H
 
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 
 /* Rows passed by at once: more have a cause that is not theirs. */
 #define MG_PASSED_MAX 64

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 
 #define LOCK_NOT_AVAILABLE "55P03"
 #define FRESH_MS           10000 /* of the last failure; above the time of a repetition that waits for a lock */

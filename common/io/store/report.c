@@ -7,8 +7,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "io/store/private.h"
 #include "io/store/sql.h"
+#include "io/store/store_private.h"
 
 _Static_assert(MG_STEPS_COUNTED_ORDERS == MG_SQL_report_workflow_steps_orders_max, "the same");
 _Static_assert(MG_SERVICE_INSTANCES_MAX == MG_SQL_report_control_agents_max, "the same");

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 
 /* $1 has hot, $2 hot, $3 has keep, $4 keep (ms; 0: none), $5 reason, $6 by */
 /* clang-format off */

@@ -7,7 +7,7 @@
  * the session retries with backoff.
  */
 #include "io/pg/dsn.h"
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "io/store/pass_by.h"
-#include "io/store/private.h"
 #include "io/store/sql.h"
+#include "io/store/store_private.h"
 
 /* The error names the text: a trigger may raise the same code. */
 #define ROLLED_BACK "22P02"

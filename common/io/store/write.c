@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/order.h"
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 
 /*
  * The columns of each statement's input, which is a set of arrays; the first array, with the orders' ids, is

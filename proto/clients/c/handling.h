@@ -4,8 +4,8 @@
 
 #include <sys/queue.h>
 
+#include "library_private.h"
 #include "makegood.h"
-#include "private.h"
 #include "serving/agent.h"
 
 /* One try of a request. A handler's thread owns it from mg_pool_add until it is done. */

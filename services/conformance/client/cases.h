@@ -5,7 +5,7 @@
 #ifndef MG_CONFORMANCE_CLIENT_CASES_H
 #define MG_CONFORMANCE_CLIENT_CASES_H
 
-#include "client.h"
+#include "client_conformance.h"
 #include "core/model.h"
 #include "frames.h"
 

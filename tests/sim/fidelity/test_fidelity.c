@@ -8,7 +8,7 @@
 
 #include "../../integration/store_fixture.h"
 #include "fidelity.h"
-#include "io/store/private.h"
+#include "io/store/store_private.h"
 
 #define SEEDS      6
 #define LINE_SIZE  4096

@@ -8,8 +8,8 @@
 
 #include <check.h>
 
+#include "console/console_parts.h"
 #include "console/path.h"
-#include "console/server.h"
 #include "io/store/bulk.h"
 
 #define TOKEN_OPERATOR "a token to act with"

@@ -4,7 +4,7 @@
 
 #include "../suite.h"
 #include "base/clock.h"
-#include "console/server.h"
+#include "console/console_parts.h"
 
 static struct {
     int64_t boot_ms;

@@ -1,4 +1,4 @@
--- The supervisor's sweep: finds due orders, decides the ask for each, and pushes wake_at forward (io/store/sweep.c).
+-- The supervisor's sweep: finds due orders, decides the ask for each, and pushes wake_at forward (io/store/sweep_due.c).
 -- The limits are numbers of orders, of overdue attempts, and of steps. The grace of a deadline begins at another
 -- moment if the high clock set it (core/spared.h): high and low are the values of the two clocks.
 -- In this folder: psql -f sweep.sql, with the values below.

@@ -1,5 +1,5 @@
 -- The newest open failures of orders within a time, with texts for people. Those of earlier versions have no
--- workflow. Alerts without an order's transition (io/store/alert.c, also the supervisor's) are about a queue, a
+-- workflow. Alerts without an order's transition (io/store/alert_rows.c, also the supervisor's) are about a queue, a
 -- service, a message or the whole system; they name no order and are no failures. These many are counted in a few
 -- tenths of a second, and are more than any person reads.
 SELECT f.alert_id, f.opened_at, f.order_id, coalesce(f.workflow, 'not known') AS workflow,

@@ -1,0 +1,235 @@
+/*
+ * Depths of queues, by passive declares on a connection of its own. For a missing queue the broker closes the
+ * channel, and no important channel may be lost by that. One request at a time.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/amqp/broker_parts.h"
+
+#define WATCHES_MAX    256 /* all queues of Makegood for a hundred services */
+#define QUESTION_BYTES 512
+
+static void watch_opened(struct mg_link *link);
+static void watch_lost(struct mg_link *link);
+static void watch_method(struct mg_link *link, const amqp_method_t *method);
+static bool watch_channel_closed(struct mg_link *link, const amqp_channel_close_t *close);
+static void watch_on_timer(void *arg);
+static void watch_next(struct mg_broker *broker);
+
+static const struct mg_link_events watch_events = {
+    .opened = watch_opened,
+    .lost = watch_lost,
+    .method = watch_method,
+    .writable = watch_opened,
+    .channel_closed = watch_channel_closed,
+};
+
+enum mg_class mg_watches_init(struct mg_broker *broker, struct mg_err *err)
+{
+    TAILQ_INIT(&broker->watches.due);
+    return mg_link_init(&broker->watch, broker, "watch", &watch_events, err);
+}
+
+static void watched_free(struct mg_watched *watched)
+{
+    mg_timer_destroy(watched->timer);
+    free(watched->queue);
+    free(watched);
+}
+
+void mg_watches_finish(struct mg_broker *broker)
+{
+    mg_link_finish(&broker->watch);
+    struct mg_watched *watched, *next;
+    for (watched = LIST_FIRST(&broker->watches.all); watched != NULL; watched = next) {
+        next = LIST_NEXT(watched, entry);
+        watched_free(watched);
+    }
+    broker->watches = (struct mg_watch_part){0};
+}
+
+/* NULL: none. */
+static struct mg_watched *watch_find(const struct mg_broker *broker, const char *queue)
+{
+    struct mg_watched *watched;
+    LIST_FOREACH(watched, &broker->watches.all, entry)
+    {
+        if (strcmp(watched->queue, queue) == 0) {
+            return watched;
+        }
+    }
+    return NULL;
+}
+
+enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
+                                    mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
+{
+    struct mg_watch_part *part = &broker->watches;
+    struct mg_watched *known = watch_find(broker, queue);
+    if (known != NULL) {
+        known->is_consumed = known->is_consumed || seen == NULL;
+        if (known->seen == NULL && seen != NULL) { /* so far without a callback */
+            known->seen = seen;
+            known->arg = arg;
+            mg_timer_start(known->timer, 0, period_ms);
+        }
+        return MG_OK;
+    }
+    if (strlen(queue) > MG_AMQP_SHORT_MAX || queue[0] == '\0') {
+        return mg_err_set(err, MG_BAD_INPUT, "cannot watch a queue whose name is empty or above %d bytes",
+                          MG_AMQP_SHORT_MAX);
+    }
+    if (part->count >= WATCHES_MAX) {
+        return mg_err_set(err, MG_PERMANENT, "cannot watch queue %s: %d are watched already", queue,
+                          WATCHES_MAX);
+    }
+    struct mg_watched *watched = calloc(1, sizeof(*watched));
+    char *copy = strdup(queue);
+    struct mg_timer *timer = watched == NULL ? NULL : mg_timer_create(broker->loop, watch_on_timer, watched);
+    if (watched == NULL || copy == NULL || timer == NULL) {
+        mg_timer_destroy(timer);
+        free(copy);
+        free(watched);
+        return mg_err_set(err, MG_TRANSIENT, "could not watch queue %s: no memory", queue);
+    }
+    *watched = (struct mg_watched){.broker = broker,
+                                   .queue = copy,
+                                   .timer = timer,
+                                   .seen = seen,
+                                   .arg = arg,
+                                   .is_consumed = seen == NULL};
+    LIST_INSERT_HEAD(&part->all, watched, entry);
+    part->count++;
+    mg_timer_start(timer, 0, period_ms);
+    mg_link_start(&broker->watch);
+    return MG_OK;
+}
+
+/* A watch without a callback and without a consumer is dropped. If the broker owes an answer about it, it is
+ * dropped after that answer. */
+static void watch_forget(struct mg_watched *watched)
+{
+    struct mg_watch_part *part = &watched->broker->watches;
+    if (watched->seen != NULL || watched->is_consumed || part->asked == watched) {
+        return;
+    }
+    LIST_REMOVE(watched, entry);
+    if (watched->is_due) {
+        TAILQ_REMOVE(&part->due, watched, due_entry);
+    }
+    part->count--;
+    watched_free(watched);
+}
+
+void mg_broker_unwatch_queue(struct mg_broker *broker, const char *queue)
+{
+    struct mg_watched *watched = watch_find(broker, queue);
+    if (watched == NULL) {
+        return;
+    }
+    watched->seen = NULL;
+    if (!watched->is_consumed) {
+        mg_timer_stop(watched->timer);
+    }
+    watch_forget(watched);
+}
+
+static void watch_on_timer(void *arg)
+{
+    struct mg_watched *watched = arg;
+    struct mg_broker *broker = watched->broker;
+    struct mg_watch_part *part = &broker->watches;
+    mg_broker_enter(broker);
+    if (!watched->is_due && part->asked != watched) {
+        watched->is_due = true;
+        TAILQ_INSERT_TAIL(&part->due, watched, due_entry);
+    }
+    watch_next(broker);
+    mg_broker_leave(broker);
+}
+
+void mg_broker_look(struct mg_broker *broker, const char *queue)
+{
+    struct mg_watched *watched = watch_find(broker, queue);
+    if (watched != NULL && (watched->seen != NULL || watched->is_consumed)) {
+        watch_on_timer(watched);
+    }
+}
+
+static void watch_next(struct mg_broker *broker)
+{
+    struct mg_watch_part *part = &broker->watches;
+    struct mg_link *link = &broker->watch;
+    struct mg_watched *watched = TAILQ_FIRST(&part->due);
+    if (!link->is_open || link->is_reopening || part->asked != NULL || watched == NULL ||
+        !mg_link_has_room(link, QUESTION_BYTES)) {
+        return;
+    }
+    TAILQ_REMOVE(&part->due, watched, due_entry);
+    watched->is_due = false;
+    part->asked = watched;
+    amqp_queue_declare_t declare = {.queue = amqp_cstring_bytes(watched->queue), .passive = 1};
+    if (mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &declare)) {
+        mg_link_asked(link);
+    }
+}
+
+static void watch_opened(struct mg_link *link)
+{
+    watch_next(link->broker);
+}
+
+static void watch_lost(struct mg_link *link)
+{
+    struct mg_watched *watched = link->broker->watches.asked;
+    link->broker->watches.asked = NULL; /* the timer asks again */
+    if (watched != NULL) {
+        watch_forget(watched);
+    }
+}
+
+static void watch_report(struct mg_watched *watched, int64_t ready_messages, int64_t consumers)
+{
+    struct mg_broker *broker = watched->broker;
+    if (broker->watches.looked != NULL) {
+        broker->watches.looked(broker, watched->queue, consumers);
+    }
+    if (watched->seen != NULL) {
+        watched->seen(watched->arg, watched->queue, ready_messages, consumers); /* may end the watch */
+    } else {
+        watch_forget(watched);
+    }
+}
+
+static void watch_method(struct mg_link *link, const amqp_method_t *method)
+{
+    struct mg_broker *broker = link->broker;
+    struct mg_watched *watched = broker->watches.asked;
+    if (method->id != AMQP_QUEUE_DECLARE_OK_METHOD || watched == NULL) {
+        return;
+    }
+    const amqp_queue_declare_ok_t *ok = method->decoded;
+    mg_link_answered(link);
+    broker->watches.asked = NULL;
+    watch_report(watched, ok->message_count, ok->consumer_count);
+    watch_next(broker);
+}
+
+static bool watch_channel_closed(struct mg_link *link, const amqp_channel_close_t *close)
+{
+    int code = close->reply_code;
+    struct mg_broker *broker = link->broker;
+    struct mg_watched *watched = broker->watches.asked;
+    if (watched == NULL || (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED)) {
+        return false;
+    }
+    mg_link_answered(link);
+    broker->watches.asked = NULL;
+    if (code == AMQP_NOT_FOUND) {
+        watch_report(watched, 0, -1);
+    } else {
+        watch_forget(watched);
+    }
+    return true;
+}

@@ -1,0 +1,41 @@
+/* One change that a page has requested, and how its request is read. */
+#ifndef MG_CONSOLE_CHANGE_REQUEST_H
+#define MG_CONSOLE_CHANGE_REQUEST_H
+
+#include "console/console_parts.h"
+#include "console/members.h"
+#include "console/path.h"
+#include "operator/bulk_words.h"
+#include "operator/document.h"
+#include "wire/command.h"
+
+#define MG_MARK_SIZE 64
+
+struct mg_change {
+    LIST_ENTRY(mg_change) entry; /* in the console's list */
+    struct mg_console *console;
+    struct mg_http_exchange *request; /* NULL: the connection is closed */
+    char by[MG_USER_NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1];
+    char noun[MG_PATH_PART_SIZE], id[MG_PATH_PART_SIZE], verb[MG_PATH_PART_SIZE];
+    struct mg_command command;                         /* of an order's change */
+    char queue[MG_PATH_PART_SIZE], mark[MG_MARK_SIZE]; /* of a dead letter's change */
+    char refusal[MG_BULK_REFUSAL_SIZE];                /* which member is wrong */
+    int64_t orders_max; /* of a bulk action: the number of orders that the operator confirmed */
+};
+
+/* NULL: out of memory. The console keeps the change until mg_change_free, mg_change_end or
+ * mg_change_end_with. */
+struct mg_change *mg_change_create(struct mg_console *console, struct mg_http_exchange *request,
+                                   const char by[MG_USER_NAME_SIZE]);
+void mg_change_free(struct mg_change *change); /* after its request has been answered */
+/* Answers the request with `text`, as an error from status 300 on, and frees the change. */
+void mg_change_end(struct mg_change *change, unsigned int status, const char *text);
+/* The same with the caller's JSON. */
+void mg_change_end_with(struct mg_change *change, unsigned int status, struct mg_slice json);
+
+/* ---- bulk_actions.c ---- */
+
+/* NULL: the change is under way; else the reason for a refusal. */
+const char *mg_console_bulk_change(struct mg_change *change, const struct json_t *body);
+
+#endif

@@ -1,0 +1,149 @@
+/* See helpful_verbs.h. */
+#include "operator/helpful_verbs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/order.h"
+#include "workflow/workflow.h"
+
+/* The steps that a line names for one verb. */
+#define STEPS_NAMED 3
+
+static bool has(const struct mg_table *table, int row, const char *column, const char *word)
+{
+    return strcmp(mg_table_cell(table, row, column), word) == 0;
+}
+
+/* Moments count only as set or not: all of them have passed. */
+static bool step_read(const struct mg_table *steps, int row, struct mg_step *ret_step)
+{
+    const char *state = mg_table_cell(steps, row, "state"), *reason = mg_table_cell(steps, row, "reason");
+    const char *kind = mg_table_cell(steps, row, "kind");
+    if (!mg_step_state_parse(state, strlen(state), &ret_step->state)) {
+        return false; /* a step without a row: not yet, not reached */
+    }
+    (void)mg_reason_parse(reason, strlen(reason), &ret_step->reason);
+    (void)mg_kind_parse(kind, strlen(kind), &ret_step->kind);
+    ret_step->is_maybe = has(steps, row, "maybe", "t");
+    ret_step->is_accepted = has(steps, row, "is_accepted", "t");
+    ret_step->is_refused = has(steps, row, "is_refused", "t");
+    ret_step->is_undo_dispatched = has(steps, row, "is_undo_dispatched", "t");
+    ret_step->attempt = (uint32_t)strtoul(mg_table_cell(steps, row, "attempt"), NULL, 10);
+    ret_step->due_at_ms = has(steps, row, "due_at", "") ? 0 : 1;
+    return true;
+}
+
+static bool order_read(const struct mg_table *row, const struct mg_table *steps,
+                       const struct mg_workflow *workflow, struct mg_order *ret_order)
+{
+    const char *state = mg_table_cell(row, 0, "state"), *goal = mg_table_cell(row, 0, "goal");
+    const char *reason = mg_table_cell(row, 0, "reason");
+    const struct mg_context context = {.now_ms = 2};
+    mg_order_init(&workflow->plan, &context, 0, ret_order);
+    ret_order->version = 1;
+    ret_order->complete_by_ms = 0;
+    for (int i = 0; i < steps->row_count; i++) {
+        int step = mg_workflow_step_index(workflow, mg_slice_of(mg_table_cell(steps, i, "step")));
+        if (step >= 0) {
+            (void)step_read(steps, i, &ret_order->steps[step]);
+        }
+    }
+    return mg_order_state_parse(state, strlen(state), &ret_order->state) &&
+           mg_goal_parse(goal, strlen(goal), &ret_order->goal) &&
+           mg_reason_parse(reason, strlen(reason), &ret_order->reason);
+}
+
+static struct mg_workflow *workflow_read(struct mg_slice definition)
+{
+    struct mg_workflow *workflow = NULL;
+    struct mg_err err;
+    bool is_read = definition.data != NULL && mg_workflow_parse(definition, NULL, &workflow, &err) == MG_OK;
+    return is_read ? workflow : NULL;
+}
+
+static bool verbs_find(const struct mg_table *row, const struct mg_table *steps,
+                       const struct mg_workflow *workflow, struct mg_verbs *ret_verbs)
+{
+    struct mg_order order;
+    if (!order_read(row, steps, workflow, &order)) {
+        return false;
+    }
+    bool lacks_output = mg_order_lacks_output(&order);
+    const struct mg_context context = {
+        .now_ms = 2, .known_results = UINT64_MAX, .is_output_unrenderable = lacks_output};
+    mg_verbs_find(&workflow->plan, &context, &order, ret_verbs);
+    for (int i = 0; i < order.step_count; i++) { /* of the others nothing is to be found out */
+        const struct mg_step *step = &order.steps[i];
+        bool is_open = step->is_maybe || step->state == MG_STEP_FAILED || step->state == MG_STEP_UNKNOWN ||
+                       step->state == MG_STEP_UNDO_FAILED;
+        bool may_settle = is_open || (lacks_output && step->state == MG_STEP_DONE);
+        ret_verbs->can_settle &= may_settle ? UINT64_MAX : ~(UINT64_C(1) << i);
+        ret_verbs->can_skip &= is_open ? UINT64_MAX : ~(UINT64_C(1) << i);
+    }
+    return true;
+}
+
+bool mg_operator_verbs(const struct mg_table *order, const struct mg_table *steps, struct mg_slice definition,
+                       struct mg_verbs *ret_verbs)
+{
+    struct mg_workflow *workflow = workflow_read(definition);
+    bool is_known = workflow != NULL && verbs_find(order, steps, workflow, ret_verbs);
+    mg_workflow_destroy(workflow);
+    return is_known;
+}
+
+static void part_write(struct mg_buf *out, const char *text, int *count)
+{
+    mg_buf_append_text(out, (*count)++ > 0 ? ", " : "");
+    mg_buf_append_text(out, text);
+}
+
+static void steps_write(struct mg_buf *out, const struct mg_workflow *workflow, const char *verb,
+                        uint64_t steps, int *count)
+{
+    if (steps == 0) {
+        return;
+    }
+    part_write(out, verb, count);
+    for (int named = 0; steps != 0; steps &= steps - 1, named++) {
+        if (named == STEPS_NAMED) {
+            mg_buf_append_text(out, ", …");
+            return;
+        }
+        mg_buf_printf(out, "%s%s", named == 0 ? " " : " or ", workflow->steps[__builtin_ctzll(steps)].name);
+    }
+}
+
+void mg_operator_verbs_write(struct mg_buf *out, const struct mg_table *order, const struct mg_table *steps,
+                             struct mg_slice definition)
+{
+    struct mg_workflow *workflow = workflow_read(definition);
+    struct mg_verbs verbs;
+    int count = 0;
+    if (workflow == NULL || !verbs_find(order, steps, workflow, &verbs)) {
+        mg_buf_append_text(out, "resume, settle, skip, compensate or restart it");
+        mg_workflow_destroy(workflow);
+        return;
+    }
+    const struct {
+        bool is_taken;
+        const char *verb;
+    } whole[] = {{verbs.can_resume, "resume"},
+                 {verbs.can_finish, "resume --without-output"},
+                 {verbs.can_compensate, "compensate"},
+                 {verbs.can_cancel, "cancel"},
+                 {verbs.can_restart, "restart"}};
+    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+        if (whole[i].is_taken) {
+            part_write(out, whole[i].verb, &count);
+        }
+    }
+    steps_write(out, workflow, "settle step", verbs.can_settle, &count);
+    steps_write(out, workflow, "skip step", verbs.can_skip, &count);
+    steps_write(out, workflow, "resume --repeat --step", verbs.can_repeat, &count);
+    if (count == 0) {
+        mg_buf_append_text(out, "wait some seconds: an earlier request may still act");
+    }
+    mg_workflow_destroy(workflow);
+}
