@@ -35,8 +35,8 @@ enum mg_reason mg_policy_down_reason(const struct mg_decider *decider);
 /* Law 11, quiesce: the running attempt is over for its step, but may still act at the service. A request that
  * could overtake it waits until the attempt's time is over. */
 void mg_policy_attempt_stays_open(struct mg_decider *decider, int index);
-/* The undo fails: no further attempt goes out by itself, and the next may have another key. An agent that
- * loses its ack gets even an answered request once more, as long as it may begin. */
+/* The undo fails: no further attempt goes out by itself. An operator may repeat it under another key. An
+ * agent that loses its ack gets even an answered request once more, as long as it may begin. */
 void mg_policy_undo_given_up(struct mg_decider *decider, int step);
 
 /* The reply proves that its do did nothing and will do nothing. It is silent about earlier attempts. */

@@ -17,7 +17,6 @@
 /* Names this policy; operators may change its definition. */
 #define MG_POLICY_NAME "makegood"
 /* Above those that administrators and providers usually give (0 to 1000). */
-#define MG_POLICY_PRIORITY        10000
 #define MG_POLICY_PRIORITY_TEXT   "10000"
 #define MG_POLICY_PATTERN         "^(orders|agent|scheduler|operator|dead|client)\\."
 #define MG_POLICY_DEFINITION      "{\"max-length\":1000000}"

@@ -1,4 +1,4 @@
-/* See mg_service_state_find.h. */
+/* See service_state.h. */
 #include "operator/service_state.h"
 
 #include <stdio.h>

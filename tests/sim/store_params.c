@@ -12,7 +12,7 @@
 
 #include "store_tables.h"
 
-#define ARRAY_HEADER_SIZE 20 /* pg_params.c */
+#define ARRAY_HEADER_SIZE 20 /* io/pg/params.c */
 #define KNOWN_MAX         64
 #define BLANKS            " \n"
 

@@ -6,8 +6,8 @@
  *
  * Connections are divided among pools, each with a multi handle of its own. To find a reusable connection,
  * libcurl walks all connections of the host. Among 2,000 busy ones that takes longer than the rest of a call
- * (url.c, ConnectionExists). A call goes to the first pool with room, so few calls use few connections. A
- * pool without a call for the lifetime of a kept connection is closed; the first one stays.
+ * (ConnectionExists in libcurl's url.c). A call goes to the first pool with room, so few calls use few
+ * connections. A pool without a call for the lifetime of a kept connection is closed; the first one stays.
  *
  * Each call has a timer of our own besides libcurl's time-out, which does not cover the wait for a free
  * connection. Callers' callbacks run outside of libcurl's, so they may start and cancel calls and destroy
