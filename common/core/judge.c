@@ -24,8 +24,10 @@ static int64_t wait_max_ms(const struct mg_decider *decider, int index)
     }
     const struct mg_step *step = &decider->order.steps[index];
     int64_t poll_ms = mg_poll_interval_ms(decider, index);
+    /* An undo that finds nothing waits for the work of the do. A copy of it may be accepted meanwhile. */
+    int64_t absent_ms = decider->plan->steps[index].finish_within_ms / MG_ABSENT_SHARE;
     if (reason == MG_REASON_REMOTE_WORKING && (!mg_step_is_backward(step) || mg_step_asks_undone(step))) {
-        return poll_ms;
+        return mg_step_is_backward(step) ? mg_later(poll_ms, absent_ms) : poll_ms;
     }
     if (reason == MG_REASON_ASKED_TO_WAIT) {
         return MG_RETRY_AFTER_MAX_MS;
@@ -34,11 +36,7 @@ static int64_t wait_max_ms(const struct mg_decider *decider, int index)
     if (step->is_accepted || step->finish_by_ms > 0) {
         longest_ms = mg_later(longest_ms, poll_ms);
     }
-    if (reason == MG_REASON_REMOTE_WORKING) { /* an undo that finds nothing */
-        int64_t within_ms = decider->plan->steps[index].finish_within_ms;
-        longest_ms = mg_later(longest_ms, within_ms / MG_ABSENT_SHARE);
-    }
-    return longest_ms;
+    return reason == MG_REASON_REMOTE_WORKING ? mg_later(longest_ms, absent_ms) : longest_ms;
 }
 
 /* A wait for an attempt that may still act (law 11, quiesce) ends at the moment of quiet. A poll of accepted
@@ -218,8 +216,8 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     bool was_accepted = step->is_accepted;
-    if (was_accepted && !mg_quiet_is_reached(decider, index)) {
-        /* Law 11, quiesce: after the 202 its attempt still has all of its time. */
+    if (was_accepted && !mg_quiet_was_reached(decider, index)) {
+        /* Law 11, quiesce: after the 202 its attempt still had all of its time. */
         return mg_poll_answered(decider, index);
     }
     if (plan->is_absent_final) {
@@ -393,9 +391,7 @@ static enum mg_verdict verify_overdue(struct mg_decider *decider, int index)
 static bool is_spared(const struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
-    const struct mg_step_plan *plan = &decider->plan->steps[index];
-    int64_t within_ms = step->kind == MG_KIND_UNDO ? plan->undo_complete_within_ms : plan->complete_within_ms;
-    int64_t begun_ms = step->complete_by_ms - within_ms;
+    int64_t begun_ms = mg_quiet_begun_ms(decider, index);
     const struct mg_spared *spared = &decider->context->spared;
     return mg_spared_has(spared, step->complete_by_ms, begun_ms) &&
            begun_ms <= mg_spared_after_ms(spared, begun_ms);

@@ -125,15 +125,18 @@ static void wait_end(struct mg_decider *decider, int index)
 
 /* ---- forward ---- */
 
+static uint64_t steps_in(const struct mg_order *order, enum mg_step_state state)
+{
+    uint64_t steps = 0;
+    for (int i = 0; i < order->step_count; i++) {
+        steps |= order->steps[i].state == state ? bit(i) : 0;
+    }
+    return steps;
+}
+
 static uint64_t finished_steps(const struct mg_order *order)
 {
-    uint64_t finished = 0;
-    for (int i = 0; i < order->step_count; i++) {
-        if (order->steps[i].state == MG_STEP_DONE || order->steps[i].state == MG_STEP_SKIPPED) {
-            finished |= bit(i);
-        }
-    }
-    return finished;
+    return steps_in(order, MG_STEP_DONE) | steps_in(order, MG_STEP_SKIPPED);
 }
 
 static int failed_step(const struct mg_order *order)
@@ -155,22 +158,28 @@ enum mg_verdict mg_plan_pass_by(struct mg_decider *decider, int index, enum mg_r
     return mg_decider_step(decider, index, MG_STEP_EVENT_SKIP, reason, 0);
 }
 
-static bool has_skipped(const struct mg_order *order, uint64_t steps)
+static bool is_ready(const struct mg_decider *decider, int index, uint64_t finished)
 {
-    for (; steps != 0; steps &= steps - 1) {
-        if (order->steps[lowest(steps)].state == MG_STEP_SKIPPED) {
-            return true;
+    return decider->order.steps[index].state == MG_STEP_PENDING &&
+           (decider->plan->steps[index].after & ~finished) == 0;
+}
+
+/* Passes by the steps that need a skipped one. This precedes any request: one of them may turn the order
+ * back. */
+static void steps_pass_by(struct mg_decider *decider, uint64_t finished)
+{
+    uint64_t skipped = steps_in(&decider->order, MG_STEP_SKIPPED);
+    for (int i = 0; i < decider->order.step_count && skipped != 0; i++) {
+        if (is_ready(decider, i, finished) && (decider->plan->steps[i].needs & skipped) != 0) {
+            (void)mg_plan_pass_by(decider, i, MG_REASON_NEEDS_SKIPPED);
         }
     }
-    return false;
 }
 
 static void step_begin(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
-    if (has_skipped(&decider->order, plan->needs)) {
-        (void)mg_plan_pass_by(decider, index, MG_REASON_NEEDS_SKIPPED);
-    } else if (!plan->has_guard || mg_doubt_is_repeated(decider, index)) {
+    if (!plan->has_guard || mg_doubt_is_repeated(decider, index)) {
         mg_plan_begin(decider, index);
     } else if ((decider->asked & bit(index)) == 0) { /* once in a decision */
         decider->asked |= bit(index);
@@ -180,8 +189,7 @@ static void step_begin(struct mg_decider *decider, int index)
 
 static void step_advance(struct mg_decider *decider, int index, uint64_t finished)
 {
-    const struct mg_step *step = &decider->order.steps[index];
-    if (step->state == MG_STEP_PENDING && (decider->plan->steps[index].after & ~finished) == 0) {
+    if (is_ready(decider, index, finished)) {
         step_begin(decider, index);
     }
     wait_end(decider, index);
@@ -239,7 +247,10 @@ static void plan_forward(struct mg_decider *decider)
         if (is_expired(decider)) {
             return; /* no new work */
         }
-        steps_advance(decider, finished);
+        steps_pass_by(decider, finished);
+        if (!decider->has_skipped && failed_step(order) < 0) {
+            steps_advance(decider, finished);
+        }
     } while (decider->has_skipped && order->state != MG_ORDER_ERROR && failed_step(order) < 0);
 }
 
@@ -259,8 +270,7 @@ static bool has_way(const struct mg_decider *decider, int index)
     const struct mg_step *step = &decider->order.steps[index];
     enum mg_way way = mg_doubt_way(decider, index);
     if (step->state == MG_STEP_PENDING) {
-        bool is_ready = (decider->plan->steps[index].after & ~finished_steps(&decider->order)) == 0;
-        return is_ready && way != MG_WAY_PERSON;
+        return is_ready(decider, index, finished_steps(&decider->order)) && way != MG_WAY_PERSON;
     }
     if (step->state == MG_STEP_WAITING) {
         return step->is_accepted || way == MG_WAY_DO;

@@ -32,6 +32,20 @@ bool mg_quiet_is_reached(struct mg_decider *decider, int index)
     return quiet_at_ms == 0 || mg_has_passed(decider->context, quiet_at_ms);
 }
 
+int64_t mg_quiet_begun_ms(const struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    const struct mg_step *step = &decider->order.steps[index];
+    return step->complete_by_ms -
+           (step->kind == MG_KIND_UNDO ? plan->undo_complete_within_ms : plan->complete_within_ms);
+}
+
+bool mg_quiet_was_reached(struct mg_decider *decider, int index)
+{
+    return mg_quiet_is_reached(decider, index) &&
+           decider->order.steps[index].quiet_at_ms <= mg_quiet_begun_ms(decider, index);
+}
+
 int64_t mg_quiet_due_at(struct mg_decider *decider, int index)
 {
     bool is_quiet = mg_quiet_is_reached(decider, index);

@@ -119,17 +119,19 @@ static enum mg_verdict undo_accepted(struct mg_decider *decider, int index)
 }
 
 /* There is nothing to undo. But work that the service has accepted may have no effect yet: the undo goes out
- * again until the time of that work is over. */
+ * again until one that began after the time of that work finds nothing. An answer is as old as its request.
+ */
 static enum mg_verdict undo_absent(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     const struct mg_step *step = &decider->order.steps[index];
-    if (step->finish_by_ms == 0 || mg_poll_is_over(decider, index)) {
+    bool is_over = step->finish_by_ms == 0 || mg_poll_is_over(decider, index);
+    if (is_over && step->finish_by_ms <= mg_quiet_begun_ms(decider, index)) {
         return complete(decider, index);
     }
     int64_t begun_ms = step->finish_by_ms - plan->finish_within_ms; /* a clock set forward passes the end */
     int64_t since_ms = mg_earlier(decider->context->now_ms - begun_ms, plan->finish_within_ms);
-    int64_t wait_ms = mg_later(plan->poll_ms, since_ms / MG_ABSENT_SHARE);
+    int64_t wait_ms = is_over ? plan->poll_ms : mg_later(plan->poll_ms, since_ms / MG_ABSENT_SHARE);
     return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, MG_REASON_REMOTE_WORKING,
                            mg_poll_next_ms(decider, index, wait_ms));
 }
@@ -165,20 +167,33 @@ bool mg_undo_awaits_copy(const struct mg_step *step)
     return is_between && step->kind == MG_KIND_UNDO && step->is_undo_dispatched;
 }
 
+/* The copy may act until its complete-by, which is gone with its attempt: no later than that of an attempt
+ * that begins now. A wait for the moment of quiet goes on until the new one. */
+static void copy_stays_open(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    bool is_for_quiet = step->due_at_ms != 0 && step->due_at_ms == step->quiet_at_ms;
+    mg_quiet_extend(decider, index,
+                    decider->context->now_ms + decider->plan->steps[index].undo_complete_within_ms);
+    step->due_at_ms = is_for_quiet ? step->quiet_at_ms : step->due_at_ms;
+}
+
 enum mg_verdict mg_undo_copy_replied(struct mg_decider *decider, int index)
 {
     const struct mg_cause_reply *reply = mg_decider_reply(decider);
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     bool is_done_by_acceptance = reply->outcome == MG_OUTCOME_ACCEPTED && plan->undo_finish_within_ms == 0;
     if (reply->outcome == MG_OUTCOME_DONE || is_done_by_acceptance) {
+        if (reply->may_still_act) {
+            copy_stays_open(decider, index);
+        }
         return complete(decider, index);
     }
     if (mg_policy_is_refusal_certain(reply)) {
         return mg_decider_end(decider, MG_DUPLICATE, "this attempt has been answered or judged");
     }
     note_doubt(decider, index, true);
-    mg_quiet_extend(decider, index, /* the request's own complete-by is gone */
-                    decider->context->now_ms + plan->undo_complete_within_ms);
+    copy_stays_open(decider, index);
     decider->is_changed = true;
     return mg_decider_end(decider, MG_GO, "another copy of the undo may have acted");
 }
@@ -203,8 +218,8 @@ void mg_undo_end_doubt(struct mg_decider *decider, int index)
 static enum mg_verdict ask_absent(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
-    if (step->finish_by_ms > 0 && !mg_quiet_is_reached(decider, index)) {
-        return mg_poll_answered(decider, index); /* law 11, quiesce: it may still begin */
+    if (step->finish_by_ms > 0 && !mg_quiet_was_reached(decider, index)) {
+        return mg_poll_answered(decider, index); /* law 11, quiesce: it might still have begun */
     }
     enum mg_verdict verdict = retry(decider, index, MG_REASON_VERIFIED_ABSENT);
     mg_undo_end_doubt(decider, index);
@@ -292,14 +307,6 @@ static enum mg_verdict learn_unknown(struct mg_decider *decider, int index, enum
     return mg_decider_lacks_result(decider, index) ? failed(decider, index, reason) : learned(decider, index);
 }
 
-/* Every attempt before it was over when the running one began, and it has no second copy. */
-static bool is_alone(struct mg_decider *decider, int index)
-{
-    const struct mg_step *step = &decider->order.steps[index];
-    int64_t begun_ms = step->complete_by_ms - decider->plan->steps[index].complete_within_ms;
-    return mg_quiet_is_reached(decider, index) && step->quiet_at_ms <= begun_ms;
-}
-
 /* A service that replays answers a key on which it has acted with its first answer. So its refusal proves
  * that no attempt has acted, if none can act any more. A step that was answered as done is not cleared so:
  * that service contradicts itself. */
@@ -307,7 +314,7 @@ static enum mg_verdict repeat_refused(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     bool is_certain = mg_policy_is_refusal_certain(mg_decider_reply(decider));
-    if (is_certain && step->is_maybe && !mg_step_was_answered(step) && is_alone(decider, index)) {
+    if (is_certain && step->is_maybe && !mg_step_was_answered(step) && mg_quiet_was_reached(decider, index)) {
         step->is_refused = true;
         return complete(decider, index);
     }

@@ -90,12 +90,19 @@ static inline void witness_forget_results(struct witness *witness)
 
 /* The service replays, and refuses the do that was repeated on the way back. When that do went out, no
  * earlier one could act any more, and it has no second copy: so none has acted or will. */
-static inline bool is_refusal_a_proof(const struct witness *witness, const struct mg_cause *cause)
+static inline int64_t witness_begun_ms(const struct witness *witness, const struct mg_cause *cause)
 {
-    const struct mg_cause_reply reply = reply_of(cause);
+    const struct mg_step_plan *plan = &witness->plan.steps[cause->step];
+    const struct remote_attempt *at = &witness->world.attempts[cause->step][cause->attempt];
+    return at->complete_by_ms -
+           (at->kind == MG_KIND_UNDO ? plan->undo_complete_within_ms : plan->complete_within_ms);
+}
+
+/* No do before this attempt could act any more when it went out. */
+static inline bool were_dos_over(const struct witness *witness, const struct mg_cause *cause)
+{
     const struct remote_attempt *attempts = witness->world.attempts[cause->step];
-    int64_t begun_ms =
-        attempts[cause->attempt].complete_by_ms - witness->plan.steps[cause->step].complete_within_ms;
+    int64_t begun_ms = witness_begun_ms(witness, cause);
     for (uint32_t a = 1; a < cause->attempt && a < WORLD_ATTEMPTS; a++) {
         bool is_over = attempts[a].complete_by_ms + witness->context.quiesce_ms <= begun_ms;
         bool is_ended = attempts[a].is_answered && !attempts[a].is_open && !attempts[a].is_accepted;
@@ -103,7 +110,15 @@ static inline bool is_refusal_a_proof(const struct witness *witness, const struc
             return false;
         }
     }
-    return witness->before.steps[cause->step].state == MG_STEP_UNDO_RUNNING &&
+    return true;
+}
+
+static inline bool is_refusal_a_proof(const struct witness *witness, const struct mg_cause *cause)
+{
+    const struct mg_cause_reply reply = reply_of(cause);
+    const struct remote_attempt *attempts = witness->world.attempts[cause->step];
+    return were_dos_over(witness, cause) &&
+           witness->before.steps[cause->step].state == MG_STEP_UNDO_RUNNING &&
            cause->kind == MG_CAUSE_REPLY && reply.executed == MG_EXECUTED_NO && !reply.may_still_act &&
            !attempts[cause->attempt].is_open &&
            (reply.outcome == MG_OUTCOME_PERMANENT || reply.outcome == MG_OUTCOME_ABSENT);
@@ -199,13 +214,14 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
         bool is_doubt = !is_good && (reply.executed != MG_EXECUTED_NO || reply.may_still_act);
         witness->is_maybe[i] = witness->is_maybe[i] || is_working || is_doubt;
     } else if (kind == MG_KIND_VERIFY && cause->kind == MG_CAUSE_REPLY &&
-               (reply.is_work_refused || (reply.outcome == MG_OUTCOME_ABSENT && plan->is_absent_final))) {
+               (reply.is_work_refused || (reply.outcome == MG_OUTCOME_ABSENT && plan->is_absent_final &&
+                                          were_dos_over(witness, cause)))) {
         witness->is_maybe[i] = false;
     } else if (kind == MG_KIND_UNDO && cause->kind == MG_CAUSE_REPLY &&
                (is_good || reply.outcome == MG_OUTCOME_ABSENT)) {
         bool is_polled = reply.outcome == MG_OUTCOME_ACCEPTED && plan->undo_finish_within_ms > 0;
         bool is_early = reply.outcome == MG_OUTCOME_ABSENT &&
-                        (witness->work_until_ms[i] > witness->context.now_ms ||
+                        (witness->work_until_ms[i] > witness_begun_ms(witness, cause) ||
                          witness->order.steps[i].is_maybe); /* after a resume the core waits longer */
         witness->is_maybe[i] = witness->is_maybe[i] && (is_polled || is_early);
     }
@@ -217,7 +233,9 @@ static inline void witness_work(struct witness *witness, const struct mg_cause *
     const struct mg_cause_reply reply = reply_of(cause);
     int i = cause->step;
     const struct mg_step *step = &witness->order.steps[i], *before = &witness->before.steps[i];
-    if (step->state == MG_STEP_DONE || step->state == MG_STEP_UNDONE ||
+    bool is_found_done = cause->kind == MG_CAUSE_REPLY && reply.outcome == MG_OUTCOME_DONE &&
+                         !mg_step_is_backward(before) && witness->order.version > witness->before.version;
+    if (step->state == MG_STEP_DONE || is_found_done || step->state == MG_STEP_UNDONE ||
         (!mg_step_is_backward(step) && !step->is_accepted)) {
         witness->work_until_ms[i] = 0;
         return;

@@ -294,6 +294,15 @@ static inline void witness_counts(struct witness *witness, const struct mg_cause
     }
 }
 
+static inline uint64_t undos_of_followers(const struct witness *witness, int i)
+{
+    uint64_t open = 0;
+    for (int j = 0; j < witness->order.step_count; j++) {
+        open |= is_undo_open(&witness->order.steps[j]) ? UINT64_C(1) << j : 0;
+    }
+    return open & witness->followers[i];
+}
+
 /* While the remote works, failed polls have a count of their own, and end nothing before the work's time is
  * over. */
 static inline void witness_polls(struct witness *witness, const struct mg_cause *cause, int i)
@@ -310,6 +319,7 @@ static inline void witness_polls(struct witness *witness, const struct mg_cause 
                    (!reply.is_service_down &&
                     (reply.outcome == MG_OUTCOME_TRANSIENT || reply.outcome == MG_OUTCOME_UNKNOWN)));
     if (is_of_poll && (is_silent || is_bad)) {
+        uint64_t of_followers = undos_of_followers(witness, i);
         witness->poll_failures[i]++;
         for (int t = 0; t < witness->decision.transition_count; t++) {
             const struct mg_transition *transition = &witness->decision.transitions[t];
@@ -321,19 +331,23 @@ static inline void witness_polls(struct witness *witness, const struct mg_cause 
         }
         WITNESS(witness,
                 (after->state != MG_STEP_WAITING && after->state != MG_STEP_UNDO_WAITING) ||
-                    after->due_at_ms > witness->context.now_ms,
+                    after->due_at_ms > witness->context.now_ms ||
+                    (of_followers != 0 && after->due_at_ms == 0), /* it waits for the end of their undos */
                 "step %d: a poll that failed is repeated at once", i);
     }
     bool is_absent = is_of_poll && cause->kind == MG_CAUSE_REPLY && reply.outcome == MG_OUTCOME_ABSENT;
     if (is_absent && witness->order.version > witness->before.version) {
-        bool is_early = before->quiet_at_ms > witness->context.now_ms;
+        bool is_early = before->quiet_at_ms > witness_begun_ms(witness, cause);
         WITNESS(witness, !is_early || after->is_maybe, "step %d: absent before its attempt is over", i);
         WITNESS(witness,
                 is_early || after->state != MG_STEP_WAITING || after->failure_count > before->failure_count ||
                     after->cool_down_count > before->cool_down_count,
                 "step %d: work was lost, and is to be done again, and nothing counts it", i);
     }
-    bool is_resumed = before->state == MG_STEP_FAILED && after->state != MG_STEP_FAILED;
+    bool is_undo_revived = cause->kind == MG_CAUSE_RESUME &&
+                           (before->state == MG_STEP_UNDO_FAILED || before->state == MG_STEP_UNDO_WAITING);
+    bool is_revived = cause->kind == MG_CAUSE_RESTART || is_undo_revived;
+    bool is_resumed = (before->state == MG_STEP_FAILED && after->state != MG_STEP_FAILED) || is_revived;
     if (!after->is_accepted || is_absent || is_resumed ||
         (is_of_poll && cause->kind == MG_CAUSE_REPLY && reply.outcome == MG_OUTCOME_ACCEPTED)) {
         witness->poll_failures[i] = 0;

@@ -189,7 +189,11 @@ static inline bool remote_do(struct world *world, int step, uint32_t attempt)
     }
     const struct mg_step_plan *plan = &world->plan->steps[step];
     bool is_removing_duplicates = plan->on_unknown == MG_ON_UNKNOWN_RETRY || plan->learn == MG_LEARN_REPEAT;
-    if ((key->stands || key->is_working) && key->acted != attempt && !is_removing_duplicates) {
+    /* Not promised: an agent that lost its ack gets an answered request once more. */
+    const struct remote_attempt *at = &world->attempts[step][attempt];
+    bool is_answered_copy = at->was_replied_to && at->was_delivered_again;
+    if ((key->stands || key->is_working) && key->acted != attempt && !is_removing_duplicates &&
+        !is_answered_copy) {
         world->doubled = step + 1;
     }
     key->acted = attempt;

@@ -16,9 +16,9 @@
 #include "core_witness.h"
 #include "suite.h"
 
-#define WALK_COUNT     40000
-#define WALK_BLOCKS    4   /* of orders; each a test of its own */
-#define WALK_STEPS_MAX 900 /* moves of the world; an order that needs more does not end */
+#define WALK_COUNT     800000 /* rare pairs of a late answer and its moment are one in some 300,000 orders */
+#define WALK_BLOCKS    8      /* of orders; each a test of its own */
+#define WALK_STEPS_MAX 900    /* moves of the world; an order that needs more does not end */
 
 static bool coin(struct world *world, int percent)
 {

@@ -674,6 +674,22 @@ START_TEST(keys_are_derived_from_order_step_kind_and_generation)
 }
 END_TEST
 
+/* Catches: a charge that is made only to be undone, since a step after it in the definition turns the order
+ * back. */
+START_TEST(no_request_goes_out_in_a_decision_that_turns_the_order_back)
+{
+    plan.steps[0].has_guard = true;
+    plan.steps[1].after = plan.steps[2].after = plan.steps[2].needs = 1;
+    submit();
+    order.steps[2].is_maybe = true; /* as after a restart */
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_FACTS, .facts = {.fact = MG_FACT_SKIP}}),
+                     MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATING);
+    ck_assert_int_eq(order.steps[1].state, MG_STEP_PENDING);
+    ck_assert(!has_request(1, MG_KIND_DO));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("decide");
@@ -719,6 +735,7 @@ int main(void)
     tcase_add_test(cases, polls_wait_as_long_as_the_service_asks_within_the_time_of_the_work);
     tcase_add_test(cases, retry_after_is_honoured_and_clamped);
     tcase_add_test(cases, keys_are_derived_from_order_step_kind_and_generation);
+    tcase_add_test(cases, no_request_goes_out_in_a_decision_that_turns_the_order_back);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

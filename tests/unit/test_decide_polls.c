@@ -183,6 +183,26 @@ START_TEST(accepted_work_is_not_absent_before_its_attempt_is_over)
 }
 END_TEST
 
+/* An answer is as old as its request. Catches: a second charge under another key, since a poll that found
+ * nothing was sent before its attempt was over, and read after. */
+START_TEST(a_poll_sent_before_its_attempt_was_over_proves_no_absence)
+{
+    plan.steps[0].finish_within_ms = 600000;
+    plan.steps[0].is_absent_final = true;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    due(0);
+    context.now_ms = order.steps[0].quiet_at_ms;
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert_int_eq(order.steps[0].reason, MG_REASON_REMOTE_WORKING);
+    ck_assert(order.steps[0].is_maybe);
+    due(0);
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert_int_eq(order.steps[0].reason, MG_REASON_VERIFIED_ABSENT);
+    ck_assert(!order.steps[0].is_maybe);
+}
+END_TEST
+
 /* Catches: one attempt counted twice, as doubt and as lost work. */
 START_TEST(work_that_a_verify_finds_under_way_has_not_failed)
 {
@@ -245,6 +265,46 @@ START_TEST(an_undo_that_finds_nothing_goes_on_while_work_of_a_lost_202_may_begin
     ck_assert_int_eq(reply(0, _i == 0 ? MG_OUTCOME_ABSENT : MG_OUTCOME_DONE), MG_GO);
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDONE);
     ck_assert_int_eq(order.state, MG_ORDER_CANCELLED);
+}
+END_TEST
+
+/* An answer is as old as its request. Catches: a charge that stands in a compensated order: the undo looked
+ * before it was made, and the answer was read after the time of the work. */
+START_TEST(an_undo_sent_before_the_work_was_over_proves_no_absence)
+{
+    int64_t end_ms = cancel_a_doubt();
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    context.now_ms = end_ms;
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_WAITING);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDONE);
+}
+END_TEST
+
+/* The same of the undo's own verify. Catches: a second refund next to one that the service has begun since.
+ */
+START_TEST(a_poll_of_an_undo_sent_before_that_was_over_proves_no_absence)
+{
+    plan.steps[0].has_undo_verify = true;
+    plan.steps[0].undo_finish_within_ms = 600000;
+    plan.steps[0].undo_poll_ms = 1000;
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_PERMANENT);
+    reply(0, MG_OUTCOME_ACCEPTED);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+    context.now_ms = order.steps[0].quiet_at_ms;
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert_int_eq(order.steps[0].reason, MG_REASON_REMOTE_WORKING);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_UNDO));
 }
 END_TEST
 
@@ -374,6 +434,9 @@ int main(void)
     tcase_add_test(cases, work_that_a_verify_finds_under_way_has_not_failed);
     tcase_add_loop_test(cases, accepted_work_that_was_refused_has_failed_and_is_not_undone, 0, 2);
     tcase_add_test(cases, a_doubt_ends_when_a_verify_finds_the_work_refused);
+    tcase_add_test(cases, a_poll_sent_before_its_attempt_was_over_proves_no_absence);
+    tcase_add_test(cases, an_undo_sent_before_the_work_was_over_proves_no_absence);
+    tcase_add_test(cases, a_poll_of_an_undo_sent_before_that_was_over_proves_no_absence);
     tcase_add_loop_test(cases, an_undo_that_finds_nothing_goes_on_while_work_of_a_lost_202_may_begin, 0, 2);
     tcase_add_loop_test(cases, an_undo_that_begins_anew_keeps_the_time_of_the_work, 0, ANEW_COUNT);
     tcase_add_test(cases, a_doubt_about_the_undo_keeps_the_time_of_the_work);

@@ -201,6 +201,24 @@ START_TEST(a_copy_that_undoes_ends_the_failed_undo)
 }
 END_TEST
 
+/* Law 11, quiesce. Catches: an undo of a restarted order that overtakes one which its agent has given up. */
+START_TEST(a_copy_that_undoes_may_act_until_its_time_is_over)
+{
+    submit_undo();
+    reply(0, MG_OUTCOME_PERMANENT);
+    let_be_quiet(0);
+    struct mg_cause done = {.kind = MG_CAUSE_REPLY, .step = 0, .attempt = order.steps[0].attempt};
+    done.reply = (struct mg_cause_reply){.kind = MG_KIND_UNDO,
+                                         .outcome = MG_OUTCOME_DONE,
+                                         .executed = MG_EXECUTED_YES,
+                                         .may_still_act = _i == 1,
+                                         .retry_after_ms = -1};
+    ck_assert_int_eq(decide(done), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDONE);
+    ck_assert_int_eq(order.steps[0].quiet_at_ms > context.now_ms, _i == 1);
+}
+END_TEST
+
 /* Law 11, quiesce. Catches: a repetition under another key next to a copy that may act, or has acted, which
  * no verify was asked about. */
 START_TEST(a_copy_in_doubt_is_waited_for_and_asked_about)
@@ -314,6 +332,7 @@ int main(void)
     tcase_add_test(cases, an_undo_with_a_second_copy_is_resumed_under_its_key);
     tcase_add_test(cases, no_undo_has_another_key_while_a_refused_one_may_come_again);
     tcase_add_test(cases, a_copy_that_undoes_ends_the_failed_undo);
+    tcase_add_loop_test(cases, a_copy_that_undoes_may_act_until_its_time_is_over, 0, 2);
     tcase_add_loop_test(cases, a_copy_in_doubt_is_waited_for_and_asked_about, 0, 2);
     tcase_add_loop_test(cases, a_copy_that_is_accepted_ends_the_failed_undo_without_finish_within, 0, 2);
     tcase_add_test(cases, an_accepted_undo_that_is_never_found_is_resumed_under_its_key);
