@@ -118,6 +118,10 @@ static bool is_founded(const struct witness *witness, const struct mg_cause *cau
     for (int i = 0; i < witness->order.step_count; i++) {
         skipped |= witness->order.steps[i].state == MG_STEP_SKIPPED ? UINT64_C(1) << i : 0;
     }
+    for (int i = 0; i < witness->decision.transition_count; i++) { /* it may be undone in the same decision */
+        const struct mg_transition *at = &witness->decision.transitions[i];
+        skipped |= at->step >= 0 && at->to == MG_STEP_SKIPPED ? UINT64_C(1) << at->step : 0;
+    }
     bool lacks_need = (witness->plan.steps[transition->step].needs & skipped) != 0;
     switch ((int)transition->reason) {
     case MG_REASON_NEEDS_SKIPPED:
