@@ -14,7 +14,7 @@
 #include "base/json_write.h"
 #include "core/order.h"
 #include "json/scan.h"
-#include "scheduler/item.h"
+#include "scheduler/fold.h"
 #include "scheduler/order_input.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/stages.h"

@@ -10,7 +10,7 @@
 #include "base/json_write.h"
 #include "base/log.h"
 #include "core/backoff.h"
-#include "item.h"
+#include "lanes.h"
 #include "scheduler.h"
 
 /* The pauses of an order: it goes on within seconds of its lock's end, and a retry of all locked orders

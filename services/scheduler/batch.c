@@ -23,9 +23,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/backoff.h"
-#include "item.h"
+#include "decision_metrics.h"
+#include "order_spans.h"
 #include "scheduler.h"
-#include "stages.h"
 
 /* Memory limit of a cause alone in its batch: the largest order, with all its results. */
 #define MG_ALONE_MEMORY_MAX (128u * 1024 * 1024)

@@ -11,9 +11,6 @@
 struct mg_batch;
 struct mg_scheduler;
 
-/* Maximum of causes in one batch. Beyond it a commit gets longer and not cheaper per order. */
-#define MG_BATCH_MAX 1024
-
 /* Assumed memory of one cause until it is measured: more than most causes need, and batches are not small. */
 #define MG_FIRST_CAUSE_BYTES ((size_t)128 * 1024)
 
@@ -24,9 +21,6 @@ struct mg_batcher {
     struct mg_timer *pace; /* while it runs, the next batch waits for more causes */
     size_t cause_bytes;    /* memory of a batch per cause, the recent maximum (batch_note_size) */
 };
-
-/* A stage of the batch has ended. With an error the batch is run again later. */
-typedef void mg_batch_fn(struct mg_batch *batch, const struct mg_err *err);
 
 void mg_batch_start(struct mg_scheduler *scheduler); /* if work waits and no batch is in hand */
 void mg_batch_destroy(struct mg_batch *batch);       /* accepts NULL */

@@ -6,9 +6,9 @@
  * re-creation). A refusal that follows from another has the same root, so there are never more than two
  * parts.
  */
-#include <string.h>
+#include "chain.h"
 
-#include "item.h"
+#include <string.h>
 
 /* Not in any identity of a message: order ids, command ids and names of steps exclude it. */
 #define SEPARATOR '/'

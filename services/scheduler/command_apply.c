@@ -4,13 +4,18 @@
  * attempt fence). A command with a reply_to gets its result. The same command sent twice changes the order
  * once, because its event records the command's id.
  */
+#include "lanes.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "core/order.h"
-#include "item.h"
+#include "decision_metrics.h"
+#include "failure.h"
+#include "fold.h"
 #include "order_input.h"
+#include "repair.h"
 #include "scheduler.h"
 
 /* All other kinds are the operator's. */

@@ -2,7 +2,8 @@
  * Metrics of decisions. They are recorded at the decision and counted here after the commit: a decision on an
  * outdated order is repeated, and counts once.
  */
-#include "item.h"
+#include "decision_metrics.h"
+
 #include "scheduler.h"
 
 /* An attempt's complete-by was set at its dispatch, one fixed bound ahead by the same clock. So the

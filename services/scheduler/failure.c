@@ -6,11 +6,12 @@
  * The JSON is that of `cause` in proto/status.schema.json:
  *   {"step":"charge","code":"card_declined","text":"the card was declined","status":422}
  */
+#include "failure.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json_write.h"
-#include "item.h"
 #include "scheduler.h"
 
 #define NO_TEXT ((struct mg_slice){NULL, 0})

@@ -13,15 +13,21 @@
  * are kept with the external cause, because only that one can be redelivered (law 3, re-creation). For the
  * consequences of a refused request see chain.c.
  */
+#include "fold.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/json_write.h"
 #include "base/log.h"
+#include "chain.h"
 #include "core/order.h"
-#include "item.h"
+#include "failure.h"
+#include "guard_facts.h"
 #include "order_input.h"
+#include "output.h"
+#include "render.h"
 #include "scheduler.h"
 #include "wire/alert.h"
 

@@ -7,9 +7,11 @@
  * before them, "the total must be above 0 (payload.total > 0 was 0 > 0)", as for an order that is rejected.
  * Operators and the client get the same words.
  */
+#include "guard_facts.h"
+
 #include <string.h>
 
-#include "item.h"
+#include "failure.h"
 #include "order_input.h"
 #include "scheduler.h"
 

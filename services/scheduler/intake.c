@@ -3,6 +3,8 @@
  * its own reply queue. An invalid one is refused: its sender gets a status, and the unchanged message is kept
  * in orders.rejected with the reason (law 13, nothing lost).
  */
+#include "lanes.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,8 @@
 #include "base/log.h"
 #include "core/key.h"
 #include "core/order.h"
-#include "item.h"
+#include "failure.h"
+#include "fold.h"
 #include "scheduler.h"
 #include "workflow/admission.h"
 

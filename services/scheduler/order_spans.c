@@ -7,9 +7,10 @@
  * order that continues after its end (resumed, undone) emits a longer span with the same identity at its next
  * end.
  */
+#include "order_spans.h"
+
 #include <stdio.h>
 
-#include "item.h"
 #include "scheduler.h"
 
 /* False: this trace is not sampled. */

@@ -7,9 +7,10 @@
  * the same bytes, whatever becomes of template or program, and reports and archive have it with the event. A
  * column of its own would hold the same bytes again. An order without output has none of this.
  */
+#include "output.h"
+
 #include "core/decide.h"
 #include "core/order.h"
-#include "item.h"
 #include "order_input.h"
 #include "scheduler.h"
 

@@ -2,12 +2,15 @@
  * From a running attempt to its request: the keys, the rendered `request` member, and the digest that binds a
  * key to its bytes (law 8, derived identities).
  */
+#include "render.h"
+
 #include <string.h>
 
 #include "base/log.h"
 #include "core/key.h"
-#include "item.h"
+#include "failure.h"
 #include "order_input.h"
+#include "order_spans.h"
 #include "scheduler.h"
 
 static void error_note(struct mg_batch *batch, struct mg_fold *fold, int step, const char *code,

@@ -4,13 +4,13 @@
  * it. So a repair that would change such an undo request is refused as a whole. So is a result that would
  * change a request which is out.
  */
+#include "repair.h"
+
 #include <string.h>
 
-#include "item.h"
+#include "core/key.h"
 #include "order_input.h"
 #include "scheduler.h"
-
-#include "core/key.h"
 
 /* The values that requests are made from: payload and results, before a repair or after it. */
 struct basis {

@@ -4,13 +4,19 @@
  * to the dead letters. Requests that the broker did not take are also settled here: they reach their step as
  * causes like any other (law 2, ack after effects).
  */
+#include "lanes.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "chain.h"
 #include "core/undo.h"
-#include "item.h"
+#include "decision_metrics.h"
+#include "failure.h"
+#include "fold.h"
 #include "order_input.h"
+#include "render.h"
 #include "scheduler.h"
 #include "workflow/answer_conditions.h"
 

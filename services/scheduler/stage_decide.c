@@ -6,7 +6,8 @@
 
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "item.h"
+#include "fold.h"
+#include "lanes.h"
 #include "scheduler.h"
 
 size_t mg_batch_made(const struct mg_batch *batch)

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "damage.h"
-#include "item.h"
+#include "fold.h"
 #include "scheduler.h"
 
 /* The age at which clock and gates are read for their own sake; else each read of orders brings them.

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "item.h"
+#include "lanes.h"
 #include "scheduler.h"
 
 static bool item_read(struct mg_batch *batch, struct mg_item *item)

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
-#include "item.h"
+#include "fold.h"
 #include "scheduler.h"
 
 static void write_add(struct mg_batch *batch, struct mg_fold *fold)

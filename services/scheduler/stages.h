@@ -2,7 +2,7 @@
 #ifndef MG_SCHEDULER_STAGES_H
 #define MG_SCHEDULER_STAGES_H
 
-#include "batch.h"
+#include "item.h"
 
 /* stage_read.c: from deliveries to items. Work that needs no order is settled. */
 void mg_batch_read(struct mg_batch *batch);

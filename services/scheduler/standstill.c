@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "item.h"
 #include "scheduler.h"
 
 void mg_standstill_init(struct mg_scheduler *scheduler)

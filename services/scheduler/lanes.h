@@ -1,0 +1,26 @@
+/*
+ * The causes of a batch, by lane: submissions (intake.c), replies and requests that the broker did not take
+ * (settle.c), commands (command_apply.c).
+ */
+#ifndef MG_SCHEDULER_LANES_H
+#define MG_SCHEDULER_LANES_H
+
+#include "item.h"
+
+/* Each `read` turns a delivery into an item. False: the work is settled, it needs no order. Each `decide`
+ * applies the item to its fold. */
+bool mg_intake_read(struct mg_batch *batch, struct mg_item *item);
+void mg_intake_decide(struct mg_batch *batch, struct mg_item *item);
+bool mg_settle_read(struct mg_batch *batch, struct mg_item *item);
+void mg_settle_decide(struct mg_batch *batch, struct mg_item *item);
+bool mg_command_read(struct mg_batch *batch, struct mg_item *item);
+void mg_command_decide(struct mg_batch *batch, struct mg_item *item);
+/* A supervisor's command is sent until nothing is due, so it may be dropped. Not so one that was delivered
+ * before: it may be decided, and the statuses of that decision are published again by this delivery alone. */
+bool mg_command_comes_again(const struct mg_item *item);
+/* Answers a command that is not carried out, and settles its work. `may_pass`: it may be given again. */
+void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, bool may_pass, const char *text);
+bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item);
+void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item);
+
+#endif
