@@ -65,14 +65,14 @@ struct mg_desk *mg_desk_create(const struct mg_workflow *workflow, const struct 
                                                   .park_ms = PARK_MS,
                                                   .memory_bytes = BATCH_MEMORY_MAX,
                                                   .limits = MG_JSON_LIMITS_SUBMISSION};
-    scheduler->options = &desk->options;
-    scheduler->metrics = metrics;
-    scheduler->message_limits = MG_REQUEST_LIMITS;
-    scheduler->works.on_settled = on_settled;
-    scheduler->works.arg = &scheduler->works;
+    scheduler->shared.options = &desk->options;
+    scheduler->shared.metrics = metrics;
+    scheduler->shared.message_limits = MG_REQUEST_LIMITS;
+    scheduler->shared.works.on_settled = on_settled;
+    scheduler->shared.works.arg = &scheduler->shared.works;
     TAILQ_INIT(&scheduler->outbox.unsent);
     TAILQ_INIT(&scheduler->outbox.sent);
-    mg_scheduler_metrics_init(&scheduler->series, metrics);
+    mg_scheduler_metrics_init(&scheduler->shared.series, metrics);
     desk->entry.workflow = (struct mg_workflow *)(uintptr_t)workflow; /* only read */
     return desk;
 }
@@ -89,7 +89,7 @@ void mg_desk_destroy(struct mg_desk *desk)
         free(kept);
     }
     mg_send_list_drop(&desk->scheduler.outbox.unsent);
-    mg_metrics_destroy(desk->scheduler.metrics);
+    mg_metrics_destroy(desk->scheduler.shared.metrics);
     free(desk);
 }
 
@@ -247,7 +247,7 @@ static bool deliver(struct mg_desk *desk, enum mg_lane lane, const struct mg_del
 {
     struct mg_batch *batch = batch_create(desk, now_ms);
     struct mg_delivery *delivery = batch != NULL ? mg_arena_alloc(batch->arena, sizeof(*delivery)) : NULL;
-    struct mg_work *work = delivery != NULL ? mg_work_create(&desk->scheduler.works, lane) : NULL;
+    struct mg_work *work = delivery != NULL ? mg_work_create(&desk->scheduler.shared.works, lane) : NULL;
     if (work == NULL) {
         return false;
     }
@@ -256,14 +256,14 @@ static bool deliver(struct mg_desk *desk, enum mg_lane lane, const struct mg_del
     work->delivery = delivery;
     batch->works[batch->work_count++] = work;
     if (delivery->body.data == NULL) {
-        mg_work_free(&desk->scheduler.works, work);
+        mg_work_free(&desk->scheduler.shared.works, work);
         return false;
     }
     mg_batch_read(batch);
     if (batch->item_count == 0) { /* refused unread: its work is settled, or waits for its messages */
         sends_report(desk, &desk->scheduler.outbox.unsent);
-        if (!LIST_EMPTY(&desk->scheduler.works.all)) {
-            mg_work_free(&desk->scheduler.works, work);
+        if (!LIST_EMPTY(&desk->scheduler.shared.works.all)) {
+            mg_work_free(&desk->scheduler.shared.works, work);
         }
         return true;
     }
@@ -278,7 +278,7 @@ static bool deliver(struct mg_desk *desk, enum mg_lane lane, const struct mg_del
     desk->has_failed = desk->has_failed || fold->has_failed;
     changes_report(desk, fold);
     sends_report(desk, &fold->sends);
-    mg_work_free(&desk->scheduler.works, work);
+    mg_work_free(&desk->scheduler.shared.works, work);
     return !desk->has_failed;
 }
 

@@ -23,11 +23,11 @@
 
 static void work_leave(struct mg_scheduler *scheduler, struct mg_work *work)
 {
-    mg_consumed_clear(scheduler, work);
+    mg_consumed_clear(&scheduler->consumed, work);
     work->leave_at_boot_ms = mg_clock_boot_ms() + MG_LEAVE_MS;
-    scheduler->pump.has_left = true;
-    mg_scheduler_rank(scheduler);
-    mg_work_list_append(&scheduler->works.left, work);
+    scheduler->shared.has_left = true;
+    mg_scheduler_rank(&scheduler->shared);
+    mg_work_list_append(&scheduler->shared.works.left, work);
     if (!mg_timer_is_active(scheduler->ack.leave_timer)) {
         mg_timer_start(scheduler->ack.leave_timer, MG_LEAVE_MS, MG_LEAVE_MS);
     }
@@ -46,10 +46,10 @@ static bool is_time_to_report(int64_t *at_boot_ms)
 
 static void newer_left(struct mg_scheduler *scheduler, struct mg_newer_queue *newer, const char *name)
 {
-    mg_metric_add(scheduler->series.left, 1);
+    mg_metric_add(scheduler->shared.series.left, 1);
     scheduler->ack.newer_left++;
-    scheduler->pump.has_left = true;
-    mg_scheduler_rank(scheduler);
+    scheduler->shared.has_left = true;
+    mg_scheduler_rank(&scheduler->shared);
     if (is_time_to_report(&newer->logged_at_boot_ms)) {
         mg_log(MG_LOG_WARN, "messages of a newer version are left to other schedulers; upgrade this one",
                MG_LOG_TEXT("queue", name), MG_LOG_NUMBER("left", scheduler->ack.newer_left));
@@ -58,7 +58,7 @@ static void newer_left(struct mg_scheduler *scheduler, struct mg_newer_queue *ne
 
 static void newer_set_aside(struct mg_scheduler *scheduler, struct mg_newer_queue *newer, const char *name)
 {
-    mg_metric_add(scheduler->series.dead_lettered, 1);
+    mg_metric_add(scheduler->shared.series.dead_lettered, 1);
     scheduler->ack.newer_set_aside++;
     if (is_time_to_report(&newer->raised_at_boot_ms)) {
         char text[256];
@@ -79,7 +79,7 @@ static bool newer_end(struct mg_scheduler *scheduler, struct mg_work *work)
     struct mg_newer_queue *newer = &scheduler->ack.newer[work->lane];
     const char *name = mg_consumed_queues[work->lane];
     switch (mg_newer_judge(work->delivery->given_count, newer->held_count,
-                           mg_consumed_prefetch(scheduler, work->lane), MG_NEWER_AT_ONCE_MAX)) {
+                           mg_consumed_prefetch(&scheduler->consumed, work->lane), MG_NEWER_AT_ONCE_MAX)) {
     case MG_NEWER_HOLD:
         newer_left(scheduler, newer, name);
         newer->held_count++;
@@ -88,11 +88,11 @@ static bool newer_end(struct mg_scheduler *scheduler, struct mg_work *work)
         return false;
     case MG_NEWER_GIVE_BACK:
         newer_left(scheduler, newer, name);
-        mg_broker_requeue(scheduler->broker, work->delivery);
+        mg_broker_requeue(scheduler->shared.broker, work->delivery);
         return true;
     case MG_NEWER_SET_ASIDE:
         newer_set_aside(scheduler, newer, name);
-        mg_broker_reject(scheduler->broker, work->delivery);
+        mg_broker_reject(scheduler->shared.broker, work->delivery);
         return true;
     }
     return true;
@@ -108,12 +108,12 @@ void mg_ack_end(void *arg, struct mg_work *work)
     if (work->delivery != NULL) {
         switch (work->end) {
         case MG_END_ACK:
-            mg_broker_ack(scheduler->broker, work->delivery);
+            mg_broker_ack(scheduler->shared.broker, work->delivery);
             MG_FAILPOINT(SCHEDULER_ACKED);
             break;
         case MG_END_REJECT:
-            mg_metric_add(scheduler->series.dead_lettered, 1);
-            mg_broker_reject(scheduler->broker, work->delivery);
+            mg_metric_add(scheduler->shared.series.dead_lettered, 1);
+            mg_broker_reject(scheduler->shared.broker, work->delivery);
             break;
         case MG_END_LEAVE:
             work_leave(scheduler, work);
@@ -125,27 +125,27 @@ void mg_ack_end(void *arg, struct mg_work *work)
             break;
         }
     }
-    mg_consumed_taken(scheduler, work);
-    mg_consumed_clear(scheduler, work);
-    mg_work_free(&scheduler->works, work);
+    mg_consumed_taken(&scheduler->consumed, work);
+    mg_consumed_clear(&scheduler->consumed, work);
+    mg_work_free(&scheduler->shared.works, work);
     if (origin != NULL) {
-        mg_work_release(&scheduler->works, origin);
+        mg_work_release(&scheduler->shared.works, origin);
     }
-    if (scheduler->is_draining) {
-        mg_scheduler_wake(scheduler);
+    if (scheduler->shared.is_draining) {
+        mg_scheduler_wake(&scheduler->shared);
     }
 }
 
 void mg_ack_left_due(struct mg_scheduler *scheduler, bool is_all)
 {
     int64_t now_ms = mg_clock_boot_ms();
-    while (scheduler->works.left.first != NULL &&
-           (is_all || scheduler->works.left.first->leave_at_boot_ms <= now_ms)) {
-        struct mg_work *work = mg_work_list_pop(&scheduler->works.left);
+    while (scheduler->shared.works.left.first != NULL &&
+           (is_all || scheduler->shared.works.left.first->leave_at_boot_ms <= now_ms)) {
+        struct mg_work *work = mg_work_list_pop(&scheduler->shared.works.left);
         scheduler->ack.newer[work->lane].held_count -= work->is_held_as_newer ? 1 : 0;
-        mg_consumed_drop(scheduler, work);
+        mg_consumed_drop(&scheduler->consumed, work);
     }
-    if (scheduler->works.left.first == NULL) {
+    if (scheduler->shared.works.left.first == NULL) {
         mg_timer_stop(scheduler->ack.leave_timer);
     }
 }

@@ -55,7 +55,7 @@ static void message_fill(struct mg_scheduler *scheduler, enum mg_alert alert, co
                          const char *text, struct mg_alert_message *ret_message)
 {
     ret_message->alert = alert;
-    ret_message->at_ms = mg_scheduler_db_now_ms(scheduler);
+    ret_message->at_ms = mg_scheduler_db_now_ms(&scheduler->shared);
     snprintf(ret_message->subject, sizeof(ret_message->subject), "%s", subject);
     snprintf(ret_message->text, sizeof(ret_message->text), "%s", text);
 }
@@ -85,5 +85,5 @@ void mg_alert_raise(struct mg_scheduler *scheduler, enum mg_alert alert, const c
                                           .subject = call->message.subject,
                                           .order_id = "",
                                           .text = mg_slice_of(call->message.text)};
-    mg_store_write_alerts(scheduler->store, &call->write, 1, on_alert_written, call);
+    mg_store_write_alerts(scheduler->shared.store, &call->write, 1, on_alert_written, call);
 }

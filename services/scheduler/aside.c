@@ -63,7 +63,7 @@ static void order_drop(struct mg_aside_order *order)
 {
     struct mg_asides *aside = &order->scheduler->aside;
     TAILQ_REMOVE(&aside->orders, order, entry);
-    mg_metric_set(order->scheduler->series.orders_aside, --aside->order_count);
+    mg_metric_set(order->scheduler->shared.series.orders_aside, --aside->order_count);
     free(order);
 }
 
@@ -79,7 +79,7 @@ static struct mg_aside_order *order_add(struct mg_scheduler *scheduler, const ch
     snprintf(order->order_id, sizeof(order->order_id), "%s", order_id);
     order->since_boot_ms = mg_clock_boot_ms();
     TAILQ_INSERT_TAIL(&scheduler->aside.orders, order, entry);
-    mg_metric_set(scheduler->series.orders_aside, ++scheduler->aside.order_count);
+    mg_metric_set(scheduler->shared.series.orders_aside, ++scheduler->aside.order_count);
     return order;
 }
 
@@ -155,14 +155,15 @@ static bool has_room(const struct mg_aside_order *order, const struct mg_work *w
     }
     int parts = crowd_count(order) > 0 ? MG_ASIDE_SHARE - 1 : 1;
     return scheduler->aside.held[work->lane] <
-               parts * mg_consumed_prefetch(scheduler, work->lane) / MG_ASIDE_SHARE &&
-           scheduler->aside.bytes + size_of(work) <= scheduler->options->memory_bytes / MG_MEMORY_ASIDE;
+               parts * mg_consumed_prefetch(&scheduler->consumed, work->lane) / MG_ASIDE_SHARE &&
+           scheduler->aside.bytes + size_of(work) <=
+               scheduler->shared.options->memory_bytes / MG_MEMORY_ASIDE;
 }
 
 static void work_keep(struct mg_aside_order *order, struct mg_work *work)
 {
     struct mg_scheduler *scheduler = order->scheduler;
-    mg_consumed_clear(scheduler, work); /* it did not crash its handler */
+    mg_consumed_clear(&scheduler->consumed, work); /* it did not crash its handler */
     mg_work_list_append(&order->works, work);
     scheduler->aside.work_count++;
     scheduler->aside.held[work->lane]++;
@@ -197,9 +198,9 @@ static void item_keep(struct mg_batch *batch, struct mg_aside_order *order, stru
                                     : order->text);
         mg_command_refuse(batch, item, order == NULL || !order->is_listed, text);
     } else if (comes_again && (order == NULL || order->works.first != NULL)) {
-        mg_work_settle(&scheduler->works, item->work, MG_END_ACK);
+        mg_work_settle(&scheduler->shared.works, item->work, MG_END_ACK);
     } else if (order == NULL || !has_room(order, item->work)) {
-        mg_work_settle(&scheduler->works, item->work, MG_END_LEAVE);
+        mg_work_settle(&scheduler->shared.works, item->work, MG_END_LEAVE);
     } else {
         work_keep(order, item->work);
     }
@@ -217,7 +218,7 @@ static void work_end(struct mg_scheduler *scheduler, struct mg_work *work)
     if (root != work) {
         root->end = MG_END_REJECT; /* the broker has only the message behind a refused request */
     }
-    mg_work_settle(&scheduler->works, work, root != work || comes_again ? MG_END_ACK : MG_END_REJECT);
+    mg_work_settle(&scheduler->shared.works, work, root != work || comes_again ? MG_END_ACK : MG_END_REJECT);
 }
 
 /* The list says that the order is set aside. It may just have been readmitted, so the table is asked. */
@@ -264,7 +265,7 @@ void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold)
     struct mg_aside_order *order = order_find(scheduler, fold->order_id);
     bool is_news = order == NULL;
     order = is_news ? order_add(scheduler, fold->order_id) : order;
-    mg_metric_add(scheduler->series.refusals[refusal], 1);
+    mg_metric_add(scheduler->shared.series.refusals[refusal], 1);
     mg_log(is_news ? MG_LOG_WARN : MG_LOG_DEBUG,
            "the database refuses an order's rows; the order waits alone",
            MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", text));
@@ -331,7 +332,7 @@ void mg_aside_join(struct mg_batch *batch)
         struct mg_aside_order *order = order_find(batch->scheduler, item->order_id);
         if (order != NULL && !is_a_try(order, item)) {
             item_keep(batch, order, item);
-        } else if (order == NULL && mg_set_aside_has(batch->scheduler, item->order_id)) {
+        } else if (order == NULL && mg_set_aside_has(&batch->scheduler->set_aside, item->order_id)) {
             item_doubt(batch, item);
         } else {
             batch->items[left++] = *item;
@@ -420,9 +421,9 @@ void mg_aside_give_back(struct mg_scheduler *scheduler)
         struct mg_work *work;
         while ((work = work_pop(order)) != NULL) {
             if (work->delivery != NULL) {
-                mg_consumed_drop(scheduler, work);
+                mg_consumed_drop(&scheduler->consumed, work);
             } else {
-                mg_work_settle(&scheduler->works, work, MG_END_LEAVE);
+                mg_work_settle(&scheduler->shared.works, work, MG_END_LEAVE);
             }
         }
     }
@@ -494,7 +495,7 @@ static void order_leave(struct mg_aside_order *order)
 {
     struct mg_work *work;
     while ((work = work_pop(order)) != NULL) {
-        mg_work_settle(&order->scheduler->works, work, MG_END_LEAVE);
+        mg_work_settle(&order->scheduler->shared.works, work, MG_END_LEAVE);
     }
     order_drop(order);
 }
@@ -513,7 +514,7 @@ static void on_set_aside(void *arg, bool changed, const struct mg_err *err)
         snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_SET_ASIDE), order->text);
         mg_alert_tell(order->scheduler, MG_ALERT_SET_ASIDE, order->order_id, text);
     }
-    order_end(order, order->scheduler->options->instance, order->text);
+    order_end(order, order->scheduler->shared.options->instance, order->text);
 }
 
 static void on_looked_up(void *arg, const char *by, const char *reason, const struct mg_err *err)
@@ -527,16 +528,16 @@ static void on_looked_up(void *arg, const char *by, const char *reason, const st
         order_leave(order);
     } else if (err == NULL && order->works.first != NULL && is_over(order) && crowd_count(order) == 0) {
         const struct mg_aside row = {
-            .order_id = order->order_id, .by = scheduler->options->instance, .reason = order->text};
+            .order_id = order->order_id, .by = scheduler->shared.options->instance, .reason = order->text};
         order->is_asking = true;
-        mg_store_set_aside(scheduler->store, &row, on_set_aside, order);
+        mg_store_set_aside(scheduler->shared.store, &row, on_set_aside, order);
     }
-    mg_scheduler_wake(scheduler);
+    mg_scheduler_wake(&scheduler->shared);
 }
 
 /* Whether it was set aside, here or elsewhere; orders that are not refused pay nothing for this. */
 static void look_up(struct mg_aside_order *order)
 {
     order->is_asking = true;
-    mg_store_read_aside(order->scheduler->store, order->order_id, on_looked_up, order);
+    mg_store_read_aside(order->scheduler->shared.store, order->order_id, on_looked_up, order);
 }

@@ -125,13 +125,13 @@ static void on_written(struct mg_batch *batch, const struct mg_err *err)
  * been too large (large payloads, a slow disk): half of it is tried next, in the end each cause alone. */
 static int batch_size(const struct mg_scheduler *scheduler)
 {
-    int size = (int)scheduler->options->batch;
-    size_t room = scheduler->options->memory_bytes / MG_MEMORY_MADE;
+    int size = (int)scheduler->shared.options->batch;
+    size_t room = scheduler->shared.options->memory_bytes / MG_MEMORY_MADE;
     size_t fit = scheduler->batcher.cause_bytes > 0 ? room / scheduler->batcher.cause_bytes : (size_t)size;
     if (fit < (size_t)size) {
         size = fit > 0 ? (int)fit : 1;
     }
-    for (uint32_t i = 0; i < scheduler->pump.failures && size > 1; i++) {
+    for (uint32_t i = 0; i < scheduler->shared.failures && size > 1; i++) {
         size /= 2;
     }
     return size;
@@ -146,8 +146,8 @@ static struct mg_batch *batch_create(struct mg_scheduler *scheduler, struct mg_w
     }
     batch->scheduler = scheduler;
     batch->made_before = scheduler->outbox.made_bytes;
-    batch->arena =
-        mg_arena_create(count > 1 ? scheduler->options->memory_bytes / MG_MEMORY_ARENA : MG_ALONE_MEMORY_MAX);
+    batch->arena = mg_arena_create(count > 1 ? scheduler->shared.options->memory_bytes / MG_MEMORY_ARENA
+                                             : MG_ALONE_MEMORY_MAX);
     mg_buf_init(&batch->scratch, MG_REQUEST_MAX);
     batch->items =
         batch->arena != NULL ? mg_arena_alloc(batch->arena, (size_t)count * sizeof(*batch->items)) : NULL;
@@ -172,7 +172,7 @@ static void batch_settle(struct mg_batch *batch)
         fold->outcome = (int)fold_judge(batch, fold);
         if (fold->outcome == FOLD_STORED) {
             fold_stored(scheduler, fold);
-            if (scheduler->options->spans != NULL) {
+            if (scheduler->shared.options->spans != NULL) {
                 mg_fold_trace(batch, fold);
             }
         }
@@ -194,7 +194,7 @@ static void batch_settle(struct mg_batch *batch)
         struct mg_item *item = &batch->items[i];
         if (item->outcome == FOLD_STORED) {
             mg_item_count(scheduler, item);
-            if (scheduler->options->spans != NULL) {
+            if (scheduler->shared.options->spans != NULL) {
                 mg_item_trace(batch, item);
             }
             if (item->is_recalled && !item->fold->is_recalled) { /* once per order and batch */
@@ -204,7 +204,7 @@ static void batch_settle(struct mg_batch *batch)
         }
         if (item->outcome == FOLD_STORED || item->outcome == FOLD_POISONED) {
             scheduler->standstill.ended++;
-            mg_work_settle(&scheduler->works, item->work,
+            mg_work_settle(&scheduler->shared.works, item->work,
                            item->outcome == FOLD_STORED ? item->end : MG_END_REJECT);
         }
     }
@@ -213,8 +213,8 @@ static void batch_settle(struct mg_batch *batch)
             mg_aside_refuse(batch, batch->folds[i]);
         }
     }
-    mg_scheduler_stored(scheduler, !batch_has_untried(batch));
-    mg_scheduler_rank(scheduler);
+    mg_scheduler_stored(&scheduler->shared, !batch_has_untried(batch));
+    mg_scheduler_rank(&scheduler->shared);
 }
 
 static bool batch_has_untried(const struct mg_batch *batch)
@@ -241,7 +241,7 @@ static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold
     case MG_WRITE_DONE:
         return FOLD_STORED;
     case MG_WRITE_CONFLICT:
-        mg_metric_add(scheduler->series.conflicts, 1);
+        mg_metric_add(scheduler->shared.series.conflicts, 1);
         return FOLD_AGAIN;
     case MG_WRITE_UNTRIED:
         return FOLD_AGAIN;
@@ -279,7 +279,7 @@ static enum fold_outcome item_outcome(struct mg_item *item)
 
 static void fold_poisoned(struct mg_scheduler *scheduler, const struct mg_fold *fold, const char *why)
 {
-    mg_metric_add(scheduler->series.poisoned, 1);
+    mg_metric_add(scheduler->shared.series.poisoned, 1);
     mg_log(MG_LOG_ERROR, "a message cannot be stored and is dead-lettered",
            MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", why));
     char text[512];
@@ -333,7 +333,7 @@ static void batch_doubt(struct mg_batch *batch)
 static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
 {
     struct mg_scheduler *scheduler = batch->scheduler;
-    mg_log(scheduler->pump.failures == 0 ? MG_LOG_WARN : MG_LOG_DEBUG, /* one line for a run of failures */
+    mg_log(scheduler->shared.failures == 0 ? MG_LOG_WARN : MG_LOG_DEBUG, /* one line for a run of failures */
            "the store did not commit a batch; it is retried", MG_LOG_TEXT("why", err->text),
            MG_LOG_NUMBER("causes", batch->item_count));
     if (batch->item_count ==
@@ -345,10 +345,10 @@ static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
     }
     mg_standstill_note(scheduler, batch->item_count > 0 ? batch->items[0].order_id : "", err->text);
     int64_t after_ms =
-        mg_backoff_ms(MG_BACKOFF_BASE_MS, MG_BACKOFF_MAX_MS, scheduler->pump.failures, -1, mg_random_u64());
-    mg_scheduler_failed(scheduler, batch->started_us / 1000);
+        mg_backoff_ms(MG_BACKOFF_BASE_MS, MG_BACKOFF_MAX_MS, scheduler->shared.failures, -1, mg_random_u64());
+    mg_scheduler_failed(&scheduler->shared, batch->started_us / 1000);
     mg_timer_start(scheduler->batcher.backoff, after_ms, 0);
-    mg_scheduler_rank(scheduler);
+    mg_scheduler_rank(&scheduler->shared);
     batch_end(batch);
 }
 
@@ -360,13 +360,13 @@ static void batch_end(struct mg_batch *batch)
     }
     batch_note_size(batch);
     double seconds = (double)(mg_clock_boot_us() - batch->started_us) / 1e6;
-    mg_metric_observe(scheduler->series.batch_seconds, seconds);
-    mg_metric_observe(scheduler->series.batch_causes, batch->item_count);
+    mg_metric_observe(scheduler->shared.series.batch_seconds, seconds);
+    mg_metric_observe(scheduler->shared.series.batch_causes, batch->item_count);
     scheduler->batcher.causes_done += (uint64_t)batch->item_count; /* agents' reports are no causes */
     scheduler->batcher.batch = NULL;
     mg_batch_destroy(batch);
     mg_outbox_pump(scheduler);
-    mg_scheduler_wake(scheduler);
+    mg_scheduler_wake(&scheduler->shared);
 }
 
 /* The memory of a cause is unknown in advance: for a reply the order is read and the next request

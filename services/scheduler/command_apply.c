@@ -74,7 +74,7 @@ void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, bool may_pa
     if (send != NULL) {
         mg_outbox_add(batch->scheduler, send);
     }
-    mg_work_settle(&batch->scheduler->works, item->work, MG_END_ACK);
+    mg_work_settle(&batch->scheduler->shared.works, item->work, MG_END_ACK);
 }
 
 static void result_add(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
@@ -115,7 +115,7 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
     if (work->delivery->is_oversized) {
         class = mg_err_set(&err, MG_BAD_INPUT, "the body is above the limit");
     } else if (command != NULL) {
-        class = mg_command_parse(work->delivery->body, &batch->scheduler->message_limits, batch->arena,
+        class = mg_command_parse(work->delivery->body, &batch->scheduler->shared.message_limits, batch->arena,
                                  command, &err);
     }
     if (class == MG_BAD_INPUT) {
@@ -126,11 +126,11 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
         }
     }
     if (class != MG_OK) {
-        mg_work_settle(&batch->scheduler->works, work, mg_end_of_unread(class));
+        mg_work_settle(&batch->scheduler->shared.works, work, mg_end_of_unread(class));
         return false;
     }
     if (!is_allowed(work->delivery, command)) {
-        mg_work_settle(&batch->scheduler->works, work, MG_END_REJECT);
+        mg_work_settle(&batch->scheduler->shared.works, work, MG_END_REJECT);
         return false;
     }
     if (command->kind == MG_CAUSE_OWED) {
@@ -301,7 +301,7 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
     const struct mg_command *command = item->command;
     struct mg_fold *fold = item->fold;
     if (fold->record == NULL) {
-        mg_metric_add(batch->scheduler->series.unknown_orders, 1);
+        mg_metric_add(batch->scheduler->shared.series.unknown_orders, 1);
         result_add(batch, item, MG_COMMAND_NOT_FOUND, "there is no such order");
         return;
     }
@@ -315,7 +315,7 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
     }
     if (mg_fold_is_known(batch, item)) {
         result_add(batch, item, MG_COMMAND_DONE, "this command has been carried out before");
-    } else if (command->kind != MG_CAUSE_OVERDUE || !mg_scheduler_spares(batch->scheduler)) {
+    } else if (command->kind != MG_CAUSE_OVERDUE || !mg_scheduler_spares(&batch->scheduler->shared)) {
         command_apply(batch, item, step);
     }
 }

@@ -20,7 +20,7 @@ void mg_confirm_arrived(void *arg, struct mg_send *send)
         mg_gate_published(send->gate, true);
         mg_gate_arrived(send->gate, send->routing_key);
     } else if (send->is_status) {
-        mg_metric_add(scheduler->series.statuses[send->status], 1);
+        mg_metric_add(scheduler->shared.series.statuses[send->status], 1);
     }
     if (send->debt != NULL) {
         mg_debt_settle(scheduler, send, true);
@@ -49,7 +49,7 @@ static struct mg_work *request_note(const struct mg_send *send)
 static bool is_of_its_queue(const struct mg_send *send, enum mg_publish_outcome outcome)
 {
     return outcome != MG_PUBLISH_UNSENT &&
-           (outcome != MG_PUBLISH_UNKNOWN || mg_broker_is_up(send->scheduler->broker, NULL, 0));
+           (outcome != MG_PUBLISH_UNKNOWN || mg_broker_is_up(send->scheduler->shared.broker, NULL, 0));
 }
 
 /* The broker did not take a request: its step needs a cause (law 2, ack after effects). */
@@ -101,7 +101,7 @@ void mg_confirm_failed(void *arg, struct mg_send *send, enum mg_publish_outcome 
         request_again(send);
         return;
     }
-    mg_metric_add(scheduler->series.failures[send->kind], 1);
+    mg_metric_add(scheduler->shared.series.failures[send->kind], 1);
     mg_log(MG_LOG_DEBUG, "the broker did not accept a message", MG_LOG_TEXT("type", send->type),
            MG_LOG_TEXT("queue", send->routing_key), MG_LOG_TEXT("why", why));
     switch (send->kind) {

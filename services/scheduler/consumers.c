@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "scheduler.h"
+#include "io/amqp/topology.h"
 
 /* An order has one submission and several replies. With less room, bursts of replies pass the leading
  * scheduler and reach another, which must read the orders that the first one has cached. */
@@ -20,55 +20,55 @@ const char *const mg_consumed_queues[MG_LANE_CONSUMERS] = {[MG_LANE_REPLIES] = M
                                                            [MG_LANE_HIGH] = MG_QUEUE_INTAKE_HIGH,
                                                            [MG_LANE_NORMAL] = MG_QUEUE_INTAKE};
 
-uint16_t mg_consumed_prefetch(const struct mg_scheduler *scheduler, enum mg_lane lane)
+uint16_t mg_consumed_prefetch(const struct mg_consumed *consumed, enum mg_lane lane)
 {
-    int64_t prefetch = scheduler->options->prefetch * (lane == MG_LANE_REPLIES ? MG_REPLIES_SHARE : 1);
+    int64_t prefetch = consumed->shared->options->prefetch * (lane == MG_LANE_REPLIES ? MG_REPLIES_SHARE : 1);
     return (uint16_t)(prefetch < MG_PREFETCH_MAX ? prefetch : MG_PREFETCH_MAX);
 }
 
-void mg_consumed_update(struct mg_scheduler *scheduler)
+void mg_consumed_update(struct mg_consumed *consumed)
 {
-    bool is_closed = scheduler->is_draining || scheduler->is_away;
+    bool is_closed = consumed->shared->is_draining || consumed->shared->is_away;
     for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
-        uint16_t prefetch = mg_suspects_prefetch(&scheduler->consumed.suspects, i,
-                                                 mg_consumed_prefetch(scheduler, (enum mg_lane)i));
+        uint16_t prefetch =
+            mg_suspects_prefetch(&consumed->suspects, i, mg_consumed_prefetch(consumed, (enum mg_lane)i));
         if (is_closed || prefetch == 0) {
-            mg_broker_pause(scheduler->broker, i);
+            mg_broker_pause(consumed->shared->broker, i);
         } else {
-            mg_broker_resume(scheduler->broker, i, prefetch);
+            mg_broker_resume(consumed->shared->broker, i, prefetch);
         }
     }
 }
 
-void mg_consumed_clear(struct mg_scheduler *scheduler, struct mg_work *work)
+void mg_consumed_clear(struct mg_consumed *consumed, struct mg_work *work)
 {
-    bool is_change = mg_suspects_ended(&scheduler->consumed.suspects, work->suspicion);
+    bool is_change = mg_suspects_ended(&consumed->suspects, work->suspicion);
     work->suspicion = MG_SUSPECT_NOT;
     if (is_change) {
-        mg_consumed_update(scheduler);
+        mg_consumed_update(consumed);
     }
 }
 
-void mg_consumed_drop(struct mg_scheduler *scheduler, struct mg_work *work)
+void mg_consumed_drop(struct mg_consumed *consumed, struct mg_work *work)
 {
-    mg_broker_requeue(scheduler->broker, work->delivery);
-    mg_consumed_clear(scheduler, work);
-    mg_work_free(&scheduler->works, work);
+    mg_broker_requeue(consumed->shared->broker, work->delivery);
+    mg_consumed_clear(consumed, work);
+    mg_work_free(&consumed->shared->works, work);
 }
 
-void mg_consumed_taken(struct mg_scheduler *scheduler, const struct mg_work *work)
+void mg_consumed_taken(struct mg_consumed *consumed, const struct mg_work *work)
 {
     if (work->delivery != NULL && work->lane < MG_LANE_CONSUMERS) {
-        scheduler->consumed.queues[work->lane].taken++;
+        consumed->queues[work->lane].taken++;
     }
 }
 
 /* Messages of the queue that are here: they wait as those that the broker still has. */
-static int64_t in_hand(const struct mg_scheduler *scheduler, enum mg_lane lane)
+static int64_t in_hand(const struct mg_consumed *consumed, enum mg_lane lane)
 {
     const struct mg_work *work;
     int64_t count = 0;
-    LIST_FOREACH(work, &scheduler->works.all, entry)
+    LIST_FOREACH(work, &consumed->shared->works.all, entry)
     {
         count += work->delivery != NULL && work->lane == lane ? 1 : 0;
     }
@@ -77,34 +77,33 @@ static int64_t in_hand(const struct mg_scheduler *scheduler, enum mg_lane lane)
 
 static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
 {
-    struct mg_scheduler *scheduler = arg;
+    struct mg_consumed *consumed = arg;
     for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
-        struct mg_consumed_queue *seen = &scheduler->consumed.queues[i];
+        struct mg_consumed_queue *seen = &consumed->queues[i];
         if (strcmp(mg_consumed_queues[i], queue) == 0) {
             /* Up to a prefetch of messages may be on their way here. */
-            mg_queue_metrics_seen(&seen->metrics, ready_messages, in_hand(scheduler, (enum mg_lane)i),
-                                  consumers, seen->taken, mg_consumed_prefetch(scheduler, (enum mg_lane)i));
+            mg_queue_metrics_seen(&seen->metrics, ready_messages, in_hand(consumed, (enum mg_lane)i),
+                                  consumers, seen->taken, mg_consumed_prefetch(consumed, (enum mg_lane)i));
         }
     }
 }
 
-void mg_consumed_watch(struct mg_scheduler *scheduler)
+void mg_consumed_watch(struct mg_consumed *consumed)
 {
     struct mg_err err;
     for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
-        mg_queue_metrics_init(&scheduler->consumed.queues[i].metrics, scheduler->metrics,
-                              mg_consumed_queues[i]);
-        if (mg_broker_watch_queue(scheduler->broker, mg_consumed_queues[i], MG_WATCH_MS, on_queue_seen,
-                                  scheduler, &err) != MG_OK) {
+        mg_queue_metrics_init(&consumed->queues[i].metrics, consumed->shared->metrics, mg_consumed_queues[i]);
+        if (mg_broker_watch_queue(consumed->shared->broker, mg_consumed_queues[i], MG_WATCH_MS, on_queue_seen,
+                                  consumed, &err) != MG_OK) {
             mg_log(MG_LOG_WARN, "could not watch a queue", MG_LOG_TEXT("queue", mg_consumed_queues[i]),
                    MG_LOG_TEXT("why", err.text));
         }
     }
 }
 
-void mg_consumed_unseen(struct mg_scheduler *scheduler)
+void mg_consumed_unseen(struct mg_consumed *consumed)
 {
     for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
-        mg_queue_metrics_silence(&scheduler->consumed.queues[i].metrics);
+        mg_queue_metrics_silence(&consumed->queues[i].metrics);
     }
 }

@@ -4,11 +4,9 @@
 #ifndef MG_SCHEDULER_CONSUMERS_H
 #define MG_SCHEDULER_CONSUMERS_H
 
-#include "work.h"
+#include "shared.h"
 
 #include "base/queue_metrics.h"
-
-struct mg_scheduler;
 
 struct mg_consumed_queue {
     int64_t taken; /* deliveries that have ended since the start */
@@ -16,6 +14,7 @@ struct mg_consumed_queue {
 };
 
 struct mg_consumed {
+    struct mg_shared *shared;
     struct mg_consumed_queue queues[MG_LANE_CONSUMERS];
     struct mg_suspects suspects;
 };
@@ -23,16 +22,16 @@ struct mg_consumed {
 extern const char *const mg_consumed_queues[MG_LANE_CONSUMERS]; /* their names */
 
 /* Maximum of unacked deliveries in a lane. */
-uint16_t mg_consumed_prefetch(const struct mg_scheduler *scheduler, enum mg_lane lane);
+uint16_t mg_consumed_prefetch(const struct mg_consumed *consumed, enum mg_lane lane);
 /* Starts or stops each consumer, according to the current state. */
-void mg_consumed_update(struct mg_scheduler *scheduler);
-void mg_consumed_clear(struct mg_scheduler *scheduler,
+void mg_consumed_update(struct mg_consumed *consumed);
+void mg_consumed_clear(struct mg_consumed *consumed,
                        struct mg_work *work); /* no longer a suspect, or about to end */
-void mg_consumed_drop(struct mg_scheduler *scheduler,
+void mg_consumed_drop(struct mg_consumed *consumed,
                       struct mg_work *work); /* requeues the delivery and frees the work */
-void mg_consumed_taken(struct mg_scheduler *scheduler, const struct mg_work *work); /* it has ended */
+void mg_consumed_taken(struct mg_consumed *consumed, const struct mg_work *work); /* it has ended */
 /* Watches the lengths of the queues, for metrics only. */
-void mg_consumed_watch(struct mg_scheduler *scheduler);
-void mg_consumed_unseen(struct mg_scheduler *scheduler); /* the observed lengths are outdated */
+void mg_consumed_watch(struct mg_consumed *consumed);
+void mg_consumed_unseen(struct mg_consumed *consumed); /* the observed lengths are outdated */
 
 #endif

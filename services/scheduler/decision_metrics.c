@@ -53,7 +53,7 @@ static bool is_failure(enum mg_outcome outcome)
 void mg_item_count(struct mg_scheduler *scheduler, const struct mg_item *item)
 {
     if (item->submitted != MG_SUBMITTED_NOTHING) {
-        mg_metric_add(scheduler->series.submissions[item->submitted], 1);
+        mg_metric_add(scheduler->shared.series.submissions[item->submitted], 1);
     }
     if (item->service == NULL) {
         return;
@@ -61,7 +61,7 @@ void mg_item_count(struct mg_scheduler *scheduler, const struct mg_item *item)
     struct mg_service_metrics *metrics = &item->service->metrics;
     mg_metric_add(item->reply != NULL ? metrics->outcomes[item->reply->outcome] : metrics->expirations, 1);
     if (item->reply != NULL && is_failure(item->reply->outcome)) {
-        mg_metric_add(mg_service_metrics_failure(metrics, scheduler->metrics, item->service->service,
+        mg_metric_add(mg_service_metrics_failure(metrics, scheduler->shared.metrics, item->service->service,
                                                  item->reply->error_code),
                       1);
     }

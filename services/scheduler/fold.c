@@ -400,10 +400,10 @@ static void context_make(const struct mg_batch *batch, struct mg_fold *fold, con
     const struct mg_scheduler *scheduler = batch->scheduler;
     memset(ret_context, 0, sizeof(*ret_context));
     ret_context->now_ms = batch->now_ms;
-    ret_context->spared = mg_far_clock_spared(&scheduler->pump.db_clock, mg_clock_boot_ms(), 0);
+    ret_context->spared = mg_far_clock_spared(&scheduler->shared.db_clock, mg_clock_boot_ms(), 0);
     ret_context->random = mg_random_u64();
-    ret_context->quiesce_ms = scheduler->options->quiesce_ms;
-    ret_context->park_ms = scheduler->options->park_ms;
+    ret_context->quiesce_ms = scheduler->shared.options->quiesce_ms;
+    ret_context->park_ms = scheduler->shared.options->park_ms;
     ret_context->wants_step_status = fold->record->wants_step_status;
     ret_context->known_results = mg_render_known_results(fold, cause->step, after);
     ret_context->is_output_open = fold->workflow->workflow->output.data != NULL;
@@ -416,7 +416,7 @@ static void context_make(const struct mg_batch *batch, struct mg_fold *fold, con
 static void verdict_count(struct mg_batch *batch, const struct mg_item *item, const struct mg_cause *cause,
                           enum mg_verdict verdict)
 {
-    struct mg_scheduler_metrics *series = &batch->scheduler->series;
+    struct mg_scheduler_metrics *series = &batch->scheduler->shared.series;
     mg_metric_add(series->causes[cause->kind][verdict], 1);
     enum mg_log_level level = verdict == MG_IMPOSSIBLE ? MG_LOG_ERROR : MG_LOG_DEBUG;
     if (verdict == MG_STALE_CAUSE) {
@@ -604,7 +604,7 @@ static void step_republished(struct mg_batch *batch, struct mg_item *item, int s
     if (item->cause.data == NULL) {
         item->fold->has_failed = true;
     } else {
-        struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
+        struct mg_story story = {.by = mg_slice_of(batch->scheduler->shared.options->instance)};
         (void)mg_fold_cause(batch, item, &cause, NULL, story); /* duplicate: it was maybe before */
     }
     item->cause = own;
@@ -636,7 +636,7 @@ static void effects_again(struct mg_batch *batch, struct mg_item *item, const st
     for (int i = 0; mg_status_kept(event, i, &status); i++) {
         status_send(batch, item, &status);
     }
-    mg_metric_add(batch->scheduler->series.again, 1);
+    mg_metric_add(batch->scheduler->shared.series.again, 1);
 }
 
 bool mg_fold_is_known(struct mg_batch *batch, struct mg_item *item)

@@ -21,7 +21,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "scheduler.h"
 
 #define MG_GATES_MAX 256 /* services named by all workflows in use; two watched queues each */
 /* Minimum interval of extra looks at a full queue: a hundred queries a second have no noticeable cost. */
@@ -74,44 +73,45 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
             /* Messages that left the queue have been consumed. Publishes of other processes are not
              * counted here, so the result is rather too low. */
             mg_queue_metrics_seen(&seen->metrics, ready_messages, 0, consumers,
-                                  seen->arrived - ready_messages, gate->scheduler->outbox.sent_count);
+                                  seen->arrived - ready_messages, *gate->gates->unconfirmed);
         }
     }
     if (has_missing_queue(gate) != was_missing) { /* if possible, before a request is lost */
         mg_gate_published(gate, was_missing);
     }
-    mg_scheduler_wake(gate->scheduler); /* intake may have waited for this */
+    mg_scheduler_wake(gate->gates->shared); /* intake may have waited for this */
 }
 
-struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler, const char *service)
+struct mg_gate *mg_gates_of(struct mg_gates *gates, const char *service)
 {
-    for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
+    for (struct mg_gate *gate = gates->first; gate != NULL; gate = gate->next) {
         if (strcmp(gate->service, service) == 0) {
             return gate;
         }
     }
-    struct mg_gate *gate = scheduler->gates.count < MG_GATES_MAX ? calloc(1, sizeof(*gate)) : NULL;
+    struct mg_gate *gate = gates->count < MG_GATES_MAX ? calloc(1, sizeof(*gate)) : NULL;
     if (gate == NULL) {
         mg_log(MG_LOG_WARN, "the queues of a service are not watched: its requests are sent without a window",
                MG_LOG_TEXT("service", service));
         return NULL;
     }
-    gate->scheduler = scheduler;
+    gate->gates = gates;
     snprintf(gate->service, sizeof(gate->service), "%s", service);
-    mg_service_metrics_init(&gate->metrics, scheduler->metrics, service);
+    mg_service_metrics_init(&gate->metrics, gates->shared->metrics, service);
     for (int i = 0; i < 2; i++) {
         struct mg_err err;
+        gate->queues[i].park.shared = gates->shared;
         mg_topology_request_queue(service, i == 1, gate->queues[i].name);
-        mg_queue_metrics_init(&gate->queues[i].metrics, scheduler->metrics, gate->queues[i].name);
-        if (mg_broker_watch_queue(scheduler->broker, gate->queues[i].name, MG_GATE_REST_MS, on_queue_seen,
+        mg_queue_metrics_init(&gate->queues[i].metrics, gates->shared->metrics, gate->queues[i].name);
+        if (mg_broker_watch_queue(gates->shared->broker, gate->queues[i].name, MG_GATE_REST_MS, on_queue_seen,
                                   gate, &err) != MG_OK) {
             mg_log(MG_LOG_WARN, "could not watch a queue", MG_LOG_TEXT("queue", gate->queues[i].name),
                    MG_LOG_TEXT("why", err.text));
         }
     }
-    gate->next = scheduler->gates.first;
-    scheduler->gates.first = gate;
-    scheduler->gates.count++;
+    gate->next = gates->first;
+    gates->first = gate;
+    gates->count++;
     return gate;
 }
 
@@ -120,9 +120,9 @@ static bool is_at_rest(const struct mg_gate_queue *queue)
     return queue->is_seen && queue->consumers > 0 && queue->ready == 0 && queue->since == 0;
 }
 
-void mg_gates_unseen(struct mg_scheduler *scheduler)
+void mg_gates_unseen(struct mg_gates *gates)
 {
-    for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
+    for (struct mg_gate *gate = gates->first; gate != NULL; gate = gate->next) {
         for (int i = 0; i < 2; i++) {
             mg_queue_metrics_silence(&gate->queues[i].metrics);
         }
@@ -138,14 +138,14 @@ static bool queue_holds(struct mg_gate *gate, struct mg_gate_queue *queue, int64
     int64_t now_ms = queue->since * 2 >= window - queue->ready ? mg_clock_boot_ms() : 0;
     if (now_ms >= queue->looked_at_boot_ms + MG_GATE_LOOK_MS) {
         queue->looked_at_boot_ms = now_ms;
-        mg_broker_look(gate->scheduler->broker, queue->name);
+        mg_broker_look(gate->gates->shared->broker, queue->name);
     }
     return queue->ready + queue->since >= window;
 }
 
 static bool gate_holds_intake(struct mg_gate *gate, bool is_high)
 {
-    int64_t window = gate->scheduler->options->window;
+    int64_t window = gate->gates->shared->options->window;
     struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
     int64_t full = queue->park.has_line ? window / MG_GATE_LINE_SHARE : window - window / MG_GATE_BEGUN_SHARE;
     bool is_served = queue->consumers > 0 && gate->reported == MG_REASON_NONE;
@@ -153,12 +153,12 @@ static bool gate_holds_intake(struct mg_gate *gate, bool is_high)
         queue->park.has_line = false;
         return false;
     }
-    return mg_park_holds(gate, is_high);
+    return mg_park_holds(&queue->park, gate->service, is_high);
 }
 
-void mg_gates_look(struct mg_scheduler *scheduler)
+void mg_gates_look(struct mg_gates *gates)
 {
-    for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
+    for (struct mg_gate *gate = gates->first; gate != NULL; gate = gate->next) {
         if (gate->alert != MG_GATE_ALERT_UNSURE && ++gate->alert_for_ticks >= MG_GATE_ALERT_TICKS) {
             gate->alert = MG_GATE_ALERT_UNSURE;
             if (gate->is_missed) {
@@ -167,7 +167,7 @@ void mg_gates_look(struct mg_scheduler *scheduler)
         }
         for (int i = 0; i < 2; i++) {
             if (!is_at_rest(&gate->queues[i])) {
-                mg_broker_look(scheduler->broker, gate->queues[i].name);
+                mg_broker_look(gates->shared->broker, gate->queues[i].name);
             }
             if (gate->queues[i].park.has_line) { /* it also ends while no order comes */
                 (void)gate_holds_intake(gate, i == 1);
@@ -216,7 +216,7 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high, bool is_first)
         return queue->rest_reason;
     }
     bool is_full =
-        (is_first && queue->park.has_line) || queue_holds(gate, queue, gate->scheduler->options->window);
+        (is_first && queue->park.has_line) || queue_holds(gate, queue, gate->gates->shared->options->window);
     return is_full ? MG_REASON_WINDOW_FULL : MG_REASON_NONE;
 }
 
@@ -245,9 +245,9 @@ void mg_gate_served(struct mg_gate *gate)
     }
 }
 
-void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count)
+void mg_gates_report(struct mg_gates *gates, const struct mg_service_row *rows, int count)
 {
-    for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
+    for (struct mg_gate *gate = gates->first; gate != NULL; gate = gate->next) {
         enum mg_reason reported = MG_REASON_NONE;
         bool is_probing = false;
         for (int i = 0; i < count; i++) {
@@ -266,20 +266,20 @@ void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row
     }
 }
 
-bool mg_gates_hold_intake(const struct mg_scheduler *scheduler, bool is_high)
+bool mg_gates_hold_intake(const struct mg_gates *gates, bool is_high)
 {
     bool is_held = false;
-    for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
+    for (struct mg_gate *gate = gates->first; gate != NULL; gate = gate->next) {
         is_held = gate_holds_intake(gate, is_high) || is_held;
     }
     return is_held;
 }
 
-const struct mg_gate *mg_gates_held_by(const struct mg_scheduler *scheduler, bool *ret_is_at_most)
+const struct mg_gate *mg_gates_held_by(const struct mg_gates *gates, bool *ret_is_at_most)
 {
     int64_t since_boot_ms = mg_clock_boot_ms() - MG_GATE_HELD_MS;
     const struct mg_gate *found = NULL;
-    for (const struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
+    for (const struct mg_gate *gate = gates->first; gate != NULL; gate = gate->next) {
         for (int i = 0; i < 2; i++) {
             const struct mg_park *park = &gate->queues[i].park;
             if (park->held_boot_ms != 0 && park->held_boot_ms >= since_boot_ms) {
@@ -309,7 +309,7 @@ static void alert_text(const struct mg_gate *gate, char *ret_text, size_t size)
 
 static void alert_raise(const struct mg_gate *gate, const char *text, bool is_closed)
 {
-    const struct mg_gates *gates = &gate->scheduler->gates;
+    const struct mg_gates *gates = gate->gates;
     gates->raise(gates->arg, MG_ALERT_UNPUBLISHABLE, gate->service, text, is_closed);
 }
 
@@ -395,11 +395,11 @@ void mg_gate_refused(struct mg_gate *gate, const char *queue, enum mg_publish_ou
     }
 }
 
-void mg_gates_finish(struct mg_scheduler *scheduler)
+void mg_gates_finish(struct mg_gates *gates)
 {
-    while (scheduler->gates.first != NULL) {
-        struct mg_gate *gate = scheduler->gates.first;
-        scheduler->gates.first = gate->next;
+    while (gates->first != NULL) {
+        struct mg_gate *gate = gates->first;
+        gates->first = gate->next;
         free(gate);
     }
 }

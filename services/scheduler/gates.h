@@ -4,15 +4,13 @@
 
 #include "park.h"
 #include "queue_rest.h"
-#include "scheduler_metrics.h"
+#include "shared.h"
 
 #include "base/queue_metrics.h"
 #include "core/model.h"
 #include "io/amqp/broker.h"
 #include "io/amqp/topology.h"
 #include "io/store/store.h"
-
-struct mg_scheduler;
 
 struct mg_gate_queue {
     char name[MG_QUEUE_NAME_SIZE];
@@ -30,7 +28,7 @@ struct mg_gate_queue {
 
 struct mg_gate {
     struct mg_gate *next;
-    struct mg_scheduler *scheduler;
+    struct mg_gates *gates;
     char service[MG_NAME_MAX + 1];
     struct mg_gate_queue queues[2]; /* normal, high */
     enum mg_reason reported;        /* from the agents' reports */
@@ -43,6 +41,8 @@ struct mg_gate {
 };
 
 struct mg_gates {
+    struct mg_shared *shared;
+    const int *unconfirmed; /* number of messages without an outcome, of all queues */
     struct mg_gate *first;
     int count;
     /* Receives the alerts about services. */
@@ -50,8 +50,7 @@ struct mg_gates {
     void *arg;
 };
 
-struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler,
-                            const char *service); /* NULL: no memory, too many */
+struct mg_gate *mg_gates_of(struct mg_gates *gates, const char *service); /* NULL: no memory, too many */
 /* `is_first`: the step was not sent before. */
 enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high, bool is_first);
 /* A step is parked since its queue is full. */
@@ -66,13 +65,13 @@ void mg_gate_served(struct mg_gate *gate);
 /* A step waits because its service's queue has no consumer. */
 void mg_gate_held(struct mg_gate *gate);
 /* Refreshes the counts of queues in use; called at each tick. */
-void mg_gates_look(struct mg_scheduler *scheduler);
-void mg_gates_unseen(struct mg_scheduler *scheduler); /* as mg_consumed_unseen */
-void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count);
+void mg_gates_look(struct mg_gates *gates);
+void mg_gates_unseen(struct mg_gates *gates); /* as mg_consumed_unseen */
+void mg_gates_report(struct mg_gates *gates, const struct mg_service_row *rows, int count);
 /* True if new orders wait for a served queue that is full (park.h). */
-bool mg_gates_hold_intake(const struct mg_scheduler *scheduler, bool is_high);
+bool mg_gates_hold_intake(const struct mg_gates *gates, bool is_high);
 /* The service for which new orders were held back within the last seconds; NULL: there is none. */
-const struct mg_gate *mg_gates_held_by(const struct mg_scheduler *scheduler, bool *ret_is_at_most);
+const struct mg_gate *mg_gates_held_by(const struct mg_gates *gates, bool *ret_is_at_most);
 void mg_gate_published(struct mg_gate *gate, bool has_arrived);
 /* True while the queue rests: even requests already made for it do not go out. */
 bool mg_gate_is_resting(struct mg_gate *gate, const char *queue);
@@ -80,6 +79,6 @@ bool mg_gate_is_resting(struct mg_gate *gate, const char *queue);
 void mg_gate_refused(struct mg_gate *gate, const char *queue, enum mg_publish_outcome outcome);
 /* The broker has confirmed a request to this queue. */
 void mg_gate_arrived(struct mg_gate *gate, const char *queue);
-void mg_gates_finish(struct mg_scheduler *scheduler);
+void mg_gates_finish(struct mg_gates *gates);
 
 #endif

@@ -21,25 +21,25 @@
  * sends nothing. So a flapping connection does not fill the memory. */
 static void lane_trim(struct mg_scheduler *scheduler, enum mg_lane lane)
 {
-    while (scheduler->inbox.lanes[lane].count > 2 * mg_consumed_prefetch(scheduler, lane)) {
-        mg_consumed_drop(scheduler, mg_work_list_pop(&scheduler->inbox.lanes[lane]));
+    while (scheduler->inbox.lanes[lane].count > 2 * mg_consumed_prefetch(&scheduler->consumed, lane)) {
+        mg_consumed_drop(&scheduler->consumed, mg_work_list_pop(&scheduler->inbox.lanes[lane]));
     }
 }
 
 static void lane_note(struct mg_scheduler *scheduler, enum mg_lane lane)
 {
-    mg_metric_set(scheduler->series.waiting[lane], scheduler->inbox.lanes[lane].count);
+    mg_metric_set(scheduler->shared.series.waiting[lane], scheduler->inbox.lanes[lane].count);
 }
 
 struct mg_work *mg_inbox_receive(struct mg_scheduler *scheduler, struct mg_delivery *delivery)
 {
     struct mg_work *work = NULL;
     enum mg_lane lane = (enum mg_lane)delivery->consumer;
-    if (!scheduler->is_draining && delivery->consumer >= 0 && delivery->consumer < MG_LANE_CONSUMERS) {
-        work = mg_work_create(&scheduler->works, lane);
+    if (!scheduler->shared.is_draining && delivery->consumer >= 0 && delivery->consumer < MG_LANE_CONSUMERS) {
+        work = mg_work_create(&scheduler->shared.works, lane);
     }
     if (work == NULL) { /* draining, or no memory: another instance, or later */
-        mg_broker_requeue(scheduler->broker, delivery);
+        mg_broker_requeue(scheduler->shared.broker, delivery);
         return NULL;
     }
     work->delivery = delivery;
@@ -57,12 +57,12 @@ void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_work *work)
     mg_work_list_append(&scheduler->inbox.lanes[work->lane], work);
     lane_trim(scheduler, work->lane);
     lane_note(scheduler, work->lane);
-    mg_scheduler_wake(scheduler);
+    mg_scheduler_wake(&scheduler->shared);
 }
 
 struct mg_work *mg_inbox_add_internal(struct mg_scheduler *scheduler, struct mg_work *origin)
 {
-    struct mg_work *work = mg_work_create(&scheduler->works, MG_LANE_INTERNAL);
+    struct mg_work *work = mg_work_create(&scheduler->shared.works, MG_LANE_INTERNAL);
     if (work != NULL) {
         work->origin = origin;
         if (origin != NULL) {
@@ -70,7 +70,7 @@ struct mg_work *mg_inbox_add_internal(struct mg_scheduler *scheduler, struct mg_
         }
         mg_work_list_append(&scheduler->inbox.lanes[MG_LANE_INTERNAL], work);
         lane_note(scheduler, MG_LANE_INTERNAL);
-        mg_scheduler_wake(scheduler);
+        mg_scheduler_wake(&scheduler->shared);
     }
     return work;
 }
@@ -113,7 +113,7 @@ static void lane_give_back(struct mg_scheduler *scheduler, enum mg_lane lane)
 {
     struct mg_work *work;
     while ((work = mg_work_list_pop(&scheduler->inbox.lanes[lane])) != NULL) {
-        mg_consumed_drop(scheduler, work);
+        mg_consumed_drop(&scheduler->consumed, work);
     }
     lane_note(scheduler, lane);
 }
@@ -131,10 +131,10 @@ static struct mg_work *isolated_take(struct mg_scheduler *scheduler)
 
 int mg_inbox_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, int max)
 {
-    bool is_open = mg_broker_publish_room(scheduler->broker) >= MG_INTAKE_ROOM;
-    bool is_high_open = is_open && !mg_gates_hold_intake(scheduler, true);
-    bool is_normal_open = is_open && !mg_gates_hold_intake(scheduler, false);
-    size_t room = scheduler->options->memory_bytes / MG_MEMORY_BODY;
+    bool is_open = mg_broker_publish_room(scheduler->shared.broker) >= MG_INTAKE_ROOM;
+    bool is_high_open = is_open && !mg_gates_hold_intake(&scheduler->gates, true);
+    bool is_normal_open = is_open && !mg_gates_hold_intake(&scheduler->gates, false);
+    size_t room = scheduler->shared.options->memory_bytes / MG_MEMORY_BODY;
     int count = 0;
     while (count < max) {
         enum mg_lane lane = lane_choose(scheduler, is_high_open, is_normal_open);
@@ -180,16 +180,16 @@ void mg_inbox_give_back(struct mg_scheduler *scheduler)
 
 void mg_inbox_finish(struct mg_scheduler *scheduler)
 {
-    while (!LIST_EMPTY(&scheduler->works.all)) {
-        struct mg_work *work = LIST_FIRST(&scheduler->works.all);
+    while (!LIST_EMPTY(&scheduler->shared.works.all)) {
+        struct mg_work *work = LIST_FIRST(&scheduler->shared.works.all);
         if (work->delivery != NULL) {
-            mg_broker_requeue(scheduler->broker, work->delivery);
+            mg_broker_requeue(scheduler->shared.broker, work->delivery);
         }
-        mg_consumed_clear(scheduler, work);
-        mg_work_free(&scheduler->works, work);
+        mg_consumed_clear(&scheduler->consumed, work);
+        mg_work_free(&scheduler->shared.works, work);
     }
     memset(scheduler->inbox.lanes, 0, sizeof(scheduler->inbox.lanes));
-    memset(&scheduler->works.left, 0, sizeof(scheduler->works.left));
+    memset(&scheduler->shared.works.left, 0, sizeof(scheduler->shared.works.left));
     scheduler->isolated.first = NULL;
     scheduler->isolated.count = 0;
 }

@@ -85,7 +85,7 @@ static struct mg_send *rejection_make(struct mg_batch *batch, struct mg_work *wo
 {
     const struct mg_delivery *delivery = work->delivery;
     struct mg_status_message status = {.status = MG_STATUS_REJECTED,
-                                       .at_ms = mg_scheduler_db_now_ms(batch->scheduler)};
+                                       .at_ms = mg_scheduler_db_now_ms(&batch->scheduler->shared)};
     snprintf(status.order_id, sizeof(status.order_id), "%s", order_id);
     snprintf(status.reason, sizeof(status.reason), "%s", reason);
     status.cause = mg_failure_of_refusal(batch, code, reason);
@@ -154,10 +154,10 @@ static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const ch
     struct mg_send_list list = TAILQ_HEAD_INITIALIZER(list);
     enum mg_end end = refusal_make(batch, work, order_id, code, reason, &list);
     if (end != MG_END_LEAVE) {
-        mg_metric_add(batch->scheduler->series.submissions[MG_SUBMITTED_REJECTED], 1);
+        mg_metric_add(batch->scheduler->shared.series.submissions[MG_SUBMITTED_REJECTED], 1);
     }
     mg_outbox_add_all(batch->scheduler, &list);
-    mg_work_settle(&batch->scheduler->works, work, end);
+    mg_work_settle(&batch->scheduler->shared.works, work, end);
     return false;
 }
 
@@ -215,7 +215,7 @@ static struct mg_slice cause_of(struct mg_batch *batch, const struct mg_delivery
 
 static bool leave_unread(struct mg_batch *batch, struct mg_work *work, enum mg_class class)
 {
-    mg_work_settle(&batch->scheduler->works, work, mg_end_of_unread(class));
+    mg_work_settle(&batch->scheduler->shared.works, work, mg_end_of_unread(class));
     return false;
 }
 
@@ -257,7 +257,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     if (!mg_topology_client(delivery->exchange, &item->client)) {
         mg_log(MG_LOG_ERROR, "dead-lettered a submission from an exchange that does not carry submissions",
                MG_LOG_TEXT("exchange", delivery->exchange.data));
-        mg_work_settle(&batch->scheduler->works, work, MG_END_REJECT);
+        mg_work_settle(&batch->scheduler->shared.works, work, MG_END_REJECT);
         return false;
     }
     if (mg_work_is_forged(work)) { /* its copy in orders.rejected is without the header */
@@ -273,8 +273,8 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     if (item->submission == NULL) {
         return leave_unread(batch, work, MG_TRANSIENT);
     }
-    enum mg_class class =
-        mg_submission_parse(delivery->body, &batch->scheduler->options->limits, item->submission, &err);
+    enum mg_class class = mg_submission_parse(delivery->body, &batch->scheduler->shared.options->limits,
+                                              item->submission, &err);
     if (class == MG_BAD_INPUT) {
         return refuse_unread(batch, work, "", REFUSED_INVALID, err.text);
     }
@@ -291,7 +291,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
 
 static struct mg_story story_of(const struct mg_batch *batch)
 {
-    return (struct mg_story){.by = mg_slice_of(batch->scheduler->options->instance)};
+    return (struct mg_story){.by = mg_slice_of(batch->scheduler->shared.options->instance)};
 }
 
 static bool is_high(const struct mg_item *item)
@@ -451,7 +451,7 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
         item->is_undecided = true;
         return;
     }
-    mg_metric_add(batch->scheduler->series.duplicates, 1);
+    mg_metric_add(batch->scheduler->shared.series.duplicates, 1);
     item->submitted = MG_SUBMITTED_REPEATED;
     bool is_elsewhere = is_awaited && (!mg_slice_equal(record->reply_to, delivery->reply_to) ||
                                        !mg_slice_equal(record->correlation_id, delivery->correlation_id));

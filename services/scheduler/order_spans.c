@@ -22,7 +22,7 @@ static bool trace_of(const struct mg_scheduler *scheduler, const struct mg_order
     }
     mg_trace_of_order(record->order_id, ret_trace);
     ret_trace->flags = MG_TRACE_SAMPLED;
-    return mg_trace_is_chosen(ret_trace, scheduler->options->spans->threshold);
+    return mg_trace_is_chosen(ret_trace, scheduler->shared.options->spans->threshold);
 }
 
 static void attempt_id(const char *order_id, const char *step, uint32_t attempt, enum mg_kind kind,
@@ -45,7 +45,7 @@ void mg_request_trace(const struct mg_scheduler *scheduler, const struct mg_orde
 
 static void span_export(const struct mg_scheduler *scheduler, const struct mg_span *span)
 {
-    scheduler->options->spans->take(scheduler->options->spans->arg, span);
+    scheduler->shared.options->spans->take(scheduler->shared.options->spans->arg, span);
 }
 
 void mg_fold_trace(const struct mg_batch *batch, const struct mg_fold *fold)

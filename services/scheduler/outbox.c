@@ -105,7 +105,7 @@ static void send_end(struct mg_send *send)
     struct mg_work *work = send->work;
     free(send);
     if (work != NULL) {
-        mg_work_release(&scheduler->works, work);
+        mg_work_release(&scheduler->shared.works, work);
     }
 }
 
@@ -158,7 +158,7 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     TAILQ_REMOVE(&outbox->sent, send, entry);
     outbox->sent_count--;
     bool is_answered = outcome != MG_PUBLISH_UNKNOWN && outcome != MG_PUBLISH_UNSENT;
-    bool is_up = is_answered || mg_broker_is_up(scheduler->broker, NULL, 0);
+    bool is_up = is_answered || mg_broker_is_up(scheduler->shared.broker, NULL, 0);
     bool is_repeated = !is_answered && may_send_again(send, is_up);
     silence_note(send, outcome, is_up);
     if (outcome == MG_PUBLISH_CONFIRMED) {
@@ -172,7 +172,7 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
         send_end(send);
     }
     mg_outbox_pump(scheduler);
-    mg_scheduler_wake(scheduler);
+    mg_scheduler_wake(&scheduler->shared);
 }
 
 /* MG_TRANSIENT: no room or no memory, the send stays. Any other error: it can never be sent. */
@@ -192,7 +192,7 @@ static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
                                  .is_again = send->is_again,
                                  .body = send->body};
     if (send->request != NULL) {
-        send->request->sent_at_ms = mg_scheduler_db_now_ms(scheduler);
+        send->request->sent_at_ms = mg_scheduler_db_now_ms(&scheduler->shared);
         mg_buf_clear(&scheduler->outbox.scratch);
         mg_request_write(send->request, &scheduler->outbox.scratch);
         if (scheduler->outbox.scratch.failed) {
@@ -202,12 +202,12 @@ static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
         }
         message.body = mg_buf_slice(&scheduler->outbox.scratch);
     }
-    return mg_broker_publish(scheduler->broker, &message, on_published, send, err);
+    return mg_broker_publish(scheduler->shared.broker, &message, on_published, send, err);
 }
 
 void mg_outbox_pump(struct mg_scheduler *scheduler)
 {
-    while (!TAILQ_EMPTY(&scheduler->outbox.unsent) && mg_broker_is_up(scheduler->broker, NULL, 0)) {
+    while (!TAILQ_EMPTY(&scheduler->outbox.unsent) && mg_broker_is_up(scheduler->shared.broker, NULL, 0)) {
         struct mg_send *send = TAILQ_FIRST(&scheduler->outbox.unsent);
         struct mg_err err;
         if (is_left_alone(send)) {

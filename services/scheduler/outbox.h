@@ -20,15 +20,6 @@ struct mg_debt;
 struct mg_gate;
 struct mg_scheduler;
 
-enum mg_send_kind {
-    MG_SEND_REQUEST,
-    MG_SEND_STATUS,
-    MG_SEND_ALERT,    /* also stored in operator_alert */
-    MG_SEND_REJECTED, /* a refused submission for orders.rejected, or a forged message for dead.letters */
-    MG_SEND_RESULT,   /* an answer to a command, or a status about no order: best effort, never owed */
-    MG_SEND_KIND_COUNT
-};
-
 /* A message from the decision to its confirm. One block of memory: texts follow the struct. */
 struct mg_send {
     TAILQ_ENTRY(mg_send) entry;

@@ -80,10 +80,10 @@ static void given_up_report(struct mg_scheduler *scheduler, const struct mg_give
 {
     char age[32], text[MG_ALERT_TEXT_MAX + 1], subject[MG_ALERT_SUBJECT_MAX + 1];
     bool is_one_of_many = given_up->alerts_open >= MG_GIVEN_UP_ALERTS_MAX;
-    mg_metric_add(scheduler->series.given_up, (double)given_up->count);
+    mg_metric_add(scheduler->shared.series.given_up, (double)given_up->count);
     mg_log(MG_LOG_WARN, "statuses were given up", MG_LOG_TEXT("queue", given_up->queue),
            MG_LOG_NUMBER("events", given_up->count));
-    mg_duration_format(scheduler->options->owed_for_ms, age, sizeof(age));
+    mg_duration_format(scheduler->shared.options->owed_for_ms, age, sizeof(age));
     subject_of(is_one_of_many ? MG_GIVEN_UP_OTHERS : given_up->queue, subject);
     snprintf(
         text, sizeof(text),
@@ -118,7 +118,7 @@ static void marks_refused(struct mg_scheduler *scheduler, const struct mg_err *e
         owing->limit = owing->in_hand_count / 2;
         marks_put_back(owing);
     }
-    mg_timer_start(scheduler->store_retry, MG_STORE_RETRY_MS, 0);
+    mg_timer_start(scheduler->shared.store_retry, MG_STORE_RETRY_MS, 0);
 }
 
 static void on_marked(void *arg, const struct mg_given_up *given_up, int count, const struct mg_err *err)
@@ -139,12 +139,12 @@ static void on_marked(void *arg, const struct mg_given_up *given_up, int count, 
         struct mg_owed_mark *mark = STAILQ_FIRST(&stored);
         STAILQ_REMOVE_HEAD(&stored, entry);
         if (mark->work != NULL) {
-            mg_work_release(&scheduler->works, mark->work);
+            mg_work_release(&scheduler->shared.works, mark->work);
         }
         free(mark);
     }
     mg_owed_flush(scheduler);
-    mg_scheduler_wake(scheduler);
+    mg_scheduler_wake(&scheduler->shared);
 }
 
 /* True: one that rests is due, and is in hand alone. */
@@ -179,8 +179,8 @@ static __attribute__((noinline)) void marks_send(struct mg_scheduler *scheduler)
     }
     owing->in_hand_count = count;
     if (count > 0) {
-        mg_store_mark_owed(scheduler->store, rows, count, scheduler->options->owed_for_ms, on_marked,
-                           scheduler);
+        mg_store_mark_owed(scheduler->shared.store, rows, count, scheduler->shared.options->owed_for_ms,
+                           on_marked, scheduler);
     }
 }
 
@@ -188,8 +188,8 @@ void mg_owed_flush(struct mg_scheduler *scheduler)
 {
     struct mg_owing *owing = &scheduler->owing;
     bool has_marks = !STAILQ_EMPTY(&owing->marks) || !STAILQ_EMPTY(&owing->resting);
-    if (has_marks && STAILQ_EMPTY(&owing->in_hand) && scheduler->is_store_up &&
-        !mg_timer_is_active(scheduler->store_retry)) {
+    if (has_marks && STAILQ_EMPTY(&owing->in_hand) && scheduler->shared.is_store_up &&
+        !mg_timer_is_active(scheduler->shared.store_retry)) {
         marks_send(scheduler);
     }
 }
@@ -296,13 +296,13 @@ static void on_owed_loaded(void *arg, const struct mg_order_record *record,
         event_resend(resend, record, &events[i]);
     }
     if (resend->is_asked) {
-        mg_work_settle(&scheduler->works, resend->work, MG_END_ACK);
+        mg_work_settle(&scheduler->shared.works, resend->work, MG_END_ACK);
     } else {
-        mg_work_release(&scheduler->works, resend->work);
+        mg_work_release(&scheduler->shared.works, resend->work);
     }
     free(resend);
     mg_outbox_pump(scheduler);
-    mg_scheduler_wake(scheduler);
+    mg_scheduler_wake(&scheduler->shared);
 }
 
 /* False: no memory. */
@@ -315,14 +315,14 @@ static bool owed_load(struct mg_scheduler *scheduler, struct mg_work *work, cons
     }
     *resend = (struct mg_resend){.scheduler = scheduler, .work = work, .is_asked = is_asked};
     snprintf(resend->order_id, sizeof(resend->order_id), "%s", order_id);
-    mg_store_load_owed(scheduler->store, order_id, on_owed_loaded, resend);
+    mg_store_load_owed(scheduler->shared.store, order_id, on_owed_loaded, resend);
     return true;
 }
 
 void mg_owed_resend(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id)
 {
     if (!owed_load(scheduler, work, order_id, true)) {
-        mg_work_settle(&scheduler->works, work, MG_END_ACK);
+        mg_work_settle(&scheduler->shared.works, work, MG_END_ACK);
     }
 }
 
@@ -330,6 +330,6 @@ void mg_owed_recall(struct mg_scheduler *scheduler, struct mg_work *work, const 
 {
     mg_work_hold(work);
     if (!owed_load(scheduler, work, order_id, false)) {
-        mg_work_release(&scheduler->works, work);
+        mg_work_release(&scheduler->shared.works, work);
     }
 }

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "scheduler.h"
+#include "shared.h"
 
 /* The line is at most so many times as long as the queue. So a flood for one service fills no database, and
  * the last of the line waits ten times as long as the last of the queue: its deadlines run meanwhile. */
@@ -27,36 +27,33 @@ static void on_counted(void *arg, int64_t parked, bool is_avoided, const struct 
     park->is_avoided = is_avoided;
     park->parked = parked;
     park->has_line = park->has_line && parked + park->since > 0;
-    mg_scheduler_wake(park->scheduler);
+    mg_scheduler_wake(park->shared);
 }
 
-static int64_t most_of(const struct mg_scheduler *scheduler)
+static int64_t most_of(const struct mg_park *park)
 {
-    return MG_PARK_WINDOWS * scheduler->options->window;
+    return MG_PARK_WINDOWS * park->shared->options->window;
 }
 
-static void count_ask(struct mg_park *park, const struct mg_gate *gate, bool is_high, int64_t now_ms)
+static void count_ask(struct mg_park *park, const char *service, bool is_high, int64_t now_ms)
 {
-    park->scheduler = gate->scheduler;
     park->is_asking = true;
     park->asked_boot_ms = now_ms;
     park->parked += park->since;
     park->since = 0;
-    mg_store_count_parked(gate->scheduler->store, gate->service, is_high, most_of(gate->scheduler),
-                          on_counted, park);
+    mg_store_count_parked(park->shared->store, service, is_high, most_of(park), on_counted, park);
 }
 
 bool mg_park_is_at_most(const struct mg_park *park)
 {
-    return park->is_avoided && park->parked + park->since >= most_of(park->scheduler);
+    return park->is_avoided && park->parked + park->since >= most_of(park);
 }
 
-bool mg_park_holds(struct mg_gate *gate, bool is_high)
+bool mg_park_holds(struct mg_park *park, const char *service, bool is_high)
 {
-    struct mg_park *park = &gate->queues[is_high ? 1 : 0].park;
     int64_t now_ms = mg_clock_boot_ms();
     if (!park->is_asking && (park->asked_boot_ms == 0 || now_ms - park->asked_boot_ms >= MG_PARK_ASK_MS)) {
-        count_ask(park, gate, is_high, now_ms);
+        count_ask(park, service, is_high, now_ms);
     }
     bool is_known = park->answered_boot_ms != 0 && now_ms - park->answered_boot_ms < MG_PARK_VALID_MS;
     park->has_line = is_known && park->is_avoided;

@@ -10,13 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct mg_gate;
-struct mg_scheduler;
+struct mg_shared;
 
 struct mg_park {
-    struct mg_scheduler *scheduler; /* once it was asked */
-    bool has_line;                  /* steps that were not sent before are parked after those that are */
-    bool is_avoided;                /* a workflow does without the service */
+    struct mg_shared *shared;
+    bool has_line;   /* steps that were not sent before are parked after those that are */
+    bool is_avoided; /* a workflow does without the service */
     bool is_asking;
     int64_t asked_boot_ms, answered_boot_ms; /* 0: never */
     int64_t held_boot_ms;                    /* when new orders were last held back for it; 0: never */
@@ -24,7 +23,7 @@ struct mg_park {
 };
 
 /* For each look at a queue that is full. True: new orders are held back. */
-bool mg_park_holds(struct mg_gate *gate, bool is_high);
+bool mg_park_holds(struct mg_park *park, const char *service, bool is_high);
 /* True if new orders were held back because the most steps are parked. */
 bool mg_park_is_at_most(const struct mg_park *park);
 

@@ -162,7 +162,7 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
     if (record->traceparent.len < sizeof(request.traceparent) && record->traceparent.data != NULL) {
         memcpy(request.traceparent, record->traceparent.data, record->traceparent.len);
     }
-    if (batch->scheduler->options->spans != NULL) {
+    if (batch->scheduler->shared.options->spans != NULL) {
         mg_request_trace(batch->scheduler, record, &request);
     }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "scheduler.h"
+#include "io/amqp/topology.h"
 #include "wire/reply.h"
 
 #define MG_REPORTS_AT_ONCE 64 /* further reports go with the next call */
@@ -32,7 +32,14 @@ static bool is_same_agent(const struct mg_service_report *a, const struct mg_ser
     return strcmp(a->service, b->service) == 0 && strcmp(a->instance, b->instance) == 0;
 }
 
-void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
+void mg_reports_init(struct mg_reports *reports, struct mg_shared *shared)
+{
+    reports->shared = shared;
+    TAILQ_INIT(&reports->waiting);
+    TAILQ_INIT(&reports->in_hand);
+}
+
+void mg_reports_add(struct mg_reports *reports, struct mg_work *work)
 {
     struct mg_err err = {MG_TRANSIENT, "no memory"};
     struct mg_agent_report *report = calloc(1, sizeof(*report));
@@ -49,12 +56,12 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
         free(report);
         /* Out of memory drops the report: the next one comes within seconds. */
         enum mg_end end = class == MG_STALE ? MG_END_NEWER : MG_END_ACK;
-        mg_work_settle(&scheduler->works, work, class == MG_BAD_INPUT ? MG_END_REJECT : end);
+        mg_work_settle(&reports->shared->works, work, class == MG_BAD_INPUT ? MG_END_REJECT : end);
         return;
     }
-    mg_metric_add(scheduler->series.reports, 1);
+    mg_metric_add(reports->shared->series.reports, 1);
     report->work = work;
-    struct mg_agent_reports *waiting = &scheduler->reports.waiting;
+    struct mg_agent_reports *waiting = &reports->waiting;
     struct mg_agent_report *old = TAILQ_FIRST(waiting), *gone = NULL;
     while (old != NULL && !is_same_agent(&old->report, &report->report)) {
         old = TAILQ_NEXT(old, entry);
@@ -69,31 +76,31 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
         TAILQ_INSERT_TAIL(waiting, report, entry);
     }
     if (gone != NULL) {
-        mg_work_settle(&scheduler->works, gone->work, MG_END_ACK);
+        mg_work_settle(&reports->shared->works, gone->work, MG_END_ACK);
         free(gone);
     }
-    mg_reports_flush(scheduler);
+    mg_reports_flush(reports);
 }
 
 static void on_reported(void *arg, const struct mg_err *err)
 {
-    struct mg_scheduler *scheduler = arg;
+    struct mg_reports *reports = arg;
     struct mg_agent_reports over = TAILQ_HEAD_INITIALIZER(over);
-    TAILQ_CONCAT(&over, &scheduler->reports.in_hand, entry);
+    TAILQ_CONCAT(&over, &reports->in_hand, entry);
     if (err != NULL) {
         mg_log(MG_LOG_WARN, "could not store service reports", MG_LOG_TEXT("why", err->text));
     }
     while (!TAILQ_EMPTY(&over)) { /* on failure too: a newer report comes within seconds */
         struct mg_agent_report *report = TAILQ_FIRST(&over);
         TAILQ_REMOVE(&over, report, entry);
-        mg_work_settle(&scheduler->works, report->work, MG_END_ACK);
+        mg_work_settle(&reports->shared->works, report->work, MG_END_ACK);
         free(report);
     }
     if (err != NULL) {
-        mg_timer_start(scheduler->store_retry, MG_REPORT_RETRY_MS, 0);
+        mg_timer_start(reports->shared->store_retry, MG_REPORT_RETRY_MS, 0);
     }
-    mg_reports_flush(scheduler);
-    mg_scheduler_wake(scheduler);
+    mg_reports_flush(reports);
+    mg_scheduler_wake(reports->shared);
 }
 
 static struct mg_service_state row_of(const struct mg_service_report *report)
@@ -111,11 +118,10 @@ static struct mg_service_state row_of(const struct mg_service_report *report)
                                      .is_prober = report->is_prober};
 }
 
-void mg_reports_flush(struct mg_scheduler *scheduler)
+void mg_reports_flush(struct mg_reports *reports)
 {
-    struct mg_reports *reports = &scheduler->reports;
-    if (TAILQ_EMPTY(&reports->waiting) || !TAILQ_EMPTY(&reports->in_hand) || !scheduler->is_store_up ||
-        mg_timer_is_active(scheduler->store_retry)) {
+    if (TAILQ_EMPTY(&reports->waiting) || !TAILQ_EMPTY(&reports->in_hand) || !reports->shared->is_store_up ||
+        mg_timer_is_active(reports->shared->store_retry)) {
         return;
     }
     struct mg_service_state rows[MG_REPORTS_AT_ONCE];
@@ -126,12 +132,11 @@ void mg_reports_flush(struct mg_scheduler *scheduler)
         TAILQ_INSERT_TAIL(&reports->in_hand, report, entry);
         rows[count++] = row_of(&report->report);
     }
-    mg_store_put_service_states(scheduler->store, rows, count, on_reported, scheduler);
+    mg_store_put_service_states(reports->shared->store, rows, count, on_reported, reports);
 }
 
-void mg_reports_finish(struct mg_scheduler *scheduler)
+void mg_reports_finish(struct mg_reports *reports)
 {
-    struct mg_reports *reports = &scheduler->reports;
     TAILQ_CONCAT(&reports->waiting, &reports->in_hand, entry);
     while (!TAILQ_EMPTY(&reports->waiting)) {
         struct mg_agent_report *report = TAILQ_FIRST(&reports->waiting);

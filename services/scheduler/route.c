@@ -16,7 +16,7 @@ static void forged_set_aside(struct mg_scheduler *scheduler, struct mg_work *wor
 {
     const struct mg_delivery *delivery = work->delivery;
     if (delivery->is_oversized) {
-        mg_work_settle(&scheduler->works, work, MG_END_REJECT);
+        mg_work_settle(&scheduler->shared.works, work, MG_END_REJECT);
         return;
     }
     struct mg_send_spec spec = {.work = work,
@@ -34,10 +34,10 @@ static void forged_set_aside(struct mg_scheduler *scheduler, struct mg_work *wor
     if (send != NULL) {
         mg_log(MG_LOG_ERROR, "dead-lettered a message whose sender wrote the header x-death",
                MG_LOG_TEXT("exchange", delivery->exchange.data));
-        mg_metric_add(scheduler->series.dead_lettered, 1);
+        mg_metric_add(scheduler->shared.series.dead_lettered, 1);
         mg_outbox_add(scheduler, send);
     }
-    mg_work_settle(&scheduler->works, work, send != NULL ? MG_END_ACK : MG_END_LEAVE);
+    mg_work_settle(&scheduler->shared.works, work, send != NULL ? MG_END_ACK : MG_END_LEAVE);
     mg_outbox_pump(scheduler);
 }
 
@@ -51,7 +51,7 @@ void mg_route_delivery(struct mg_scheduler *scheduler, struct mg_delivery *deliv
     if (!is_submission && mg_work_is_forged(work)) {
         forged_set_aside(scheduler, work);
     } else if (work->lane == MG_LANE_REPLIES && mg_slice_is(delivery->type, "service_report")) {
-        mg_reports_add(scheduler, work);
+        mg_reports_add(&scheduler->reports, work);
     } else {
         mg_inbox_add(scheduler, work);
     }

@@ -41,7 +41,7 @@ static const size_t HELD_EIGHTHS[MG_LANE_CONSUMERS] = {
 
 static bool is_idle(const struct mg_scheduler *scheduler)
 {
-    return scheduler->batcher.batch == NULL && scheduler->works.count == 0 &&
+    return scheduler->batcher.batch == NULL && scheduler->shared.works.count == 0 &&
            TAILQ_EMPTY(&scheduler->outbox.unsent) && scheduler->outbox.sent_count == 0 &&
            STAILQ_EMPTY(&scheduler->owing.marks) && STAILQ_EMPTY(&scheduler->owing.in_hand);
 }
@@ -49,30 +49,30 @@ static bool is_idle(const struct mg_scheduler *scheduler)
 static void on_pump(void *arg)
 {
     struct mg_scheduler *scheduler = arg;
-    if (scheduler->pump.has_ended) {
+    if (scheduler->shared.has_ended) {
         return;
     }
     mg_definitions_store(scheduler);
     mg_owed_flush(scheduler);
-    mg_reports_flush(scheduler);
+    mg_reports_flush(&scheduler->reports);
     mg_outbox_pump(scheduler);
-    bool may_start = scheduler->is_loaded && scheduler->is_store_up && scheduler->is_broker_up &&
-                     scheduler->batcher.batch == NULL && TAILQ_EMPTY(&scheduler->outbox.unsent) &&
-                     !mg_timer_is_active(scheduler->batcher.backoff) &&
-                     !mg_timer_is_active(scheduler->batcher.pace);
+    bool may_start =
+        scheduler->workflows.is_loaded && scheduler->shared.is_store_up && scheduler->is_broker_up &&
+        scheduler->batcher.batch == NULL && TAILQ_EMPTY(&scheduler->outbox.unsent) &&
+        !mg_timer_is_active(scheduler->batcher.backoff) && !mg_timer_is_active(scheduler->batcher.pace);
     if (may_start && (!mg_inbox_is_empty(scheduler) || mg_aside_is_due(scheduler))) {
         mg_batch_start(scheduler);
     }
-    if (scheduler->is_away || scheduler->is_draining) {
+    if (scheduler->shared.is_away || scheduler->shared.is_draining) {
         mg_aside_give_back(scheduler);
     }
-    if (scheduler->is_away) { /* the last batch, and deliveries that came before the broker stopped */
+    if (scheduler->shared.is_away) { /* the last batch, and deliveries that came before the broker stopped */
         mg_inbox_give_back(scheduler);
     }
-    if (scheduler->is_draining) {
+    if (scheduler->shared.is_draining) {
         mg_ack_left_due(scheduler, true);
     }
-    if (scheduler->is_draining && is_idle(scheduler) && !scheduler->is_lingering) {
+    if (scheduler->shared.is_draining && is_idle(scheduler) && !scheduler->is_lingering) {
         scheduler->is_lingering = true;
         mg_timer_start(scheduler->drain_timer, MG_LINGER_MS, 0);
     }
@@ -80,18 +80,18 @@ static void on_pump(void *arg)
 
 static void on_wake(void *arg)
 {
-    mg_scheduler_wake(arg);
+    mg_scheduler_wake(&((struct mg_scheduler *)arg)->shared);
 }
 
 static void on_tick(void *arg)
 {
     struct mg_scheduler *scheduler = arg;
-    mg_gates_look(scheduler);
+    mg_gates_look(&scheduler->gates);
     mg_aside_look(scheduler);
-    mg_set_aside_look(scheduler);
+    mg_set_aside_look(&scheduler->set_aside);
     mg_standstill_look(scheduler);
     mg_rest_look(&scheduler->rest, scheduler->batcher.causes_done, mg_clock_boot_ms());
-    mg_scheduler_wake(scheduler);
+    mg_scheduler_wake(&scheduler->shared);
 }
 
 static void on_leave(void *arg)
@@ -102,11 +102,11 @@ static void on_leave(void *arg)
 static void on_away(void *arg)
 {
     struct mg_scheduler *scheduler = arg;
-    scheduler->is_away = true;
+    scheduler->shared.is_away = true;
     mg_log(MG_LOG_WARN, "the store is still not available; waiting messages are left to other schedulers",
-           MG_LOG_NUMBER("in_hand", scheduler->works.count));
-    mg_consumed_update(scheduler);
-    mg_scheduler_wake(scheduler);
+           MG_LOG_NUMBER("in_hand", scheduler->shared.works.count));
+    mg_consumed_update(&scheduler->consumed);
+    mg_scheduler_wake(&scheduler->shared);
 }
 
 static void on_drained(void *arg)
@@ -114,34 +114,34 @@ static void on_drained(void *arg)
     struct mg_scheduler *scheduler = arg;
     mg_log(MG_LOG_INFO,
            scheduler->is_lingering ? "drained" : "drain timeout: unfinished messages will be redelivered",
-           MG_LOG_NUMBER("left", scheduler->works.count));
-    mg_scheduler_end(scheduler, 0);
+           MG_LOG_NUMBER("left", scheduler->shared.works.count));
+    mg_scheduler_end(&scheduler->shared, 0);
 }
 
 void mg_scheduler_drain(struct mg_scheduler *scheduler)
 {
-    if (scheduler->is_draining) { /* called twice; the timeout bounds it anyway */
+    if (scheduler->shared.is_draining) { /* called twice; the timeout bounds it anyway */
         return;
     }
-    scheduler->is_draining = true;
-    mg_consumed_update(scheduler);
+    scheduler->shared.is_draining = true;
+    mg_consumed_update(&scheduler->consumed);
     mg_inbox_give_back(scheduler);
     mg_ack_left_due(scheduler, true);
-    mg_log(MG_LOG_INFO, "draining", MG_LOG_NUMBER("in_hand", scheduler->works.count));
-    mg_timer_start(scheduler->drain_timer, scheduler->options->drain_timeout_ms, 0);
-    mg_scheduler_wake(scheduler);
+    mg_log(MG_LOG_INFO, "draining", MG_LOG_NUMBER("in_hand", scheduler->shared.works.count));
+    mg_timer_start(scheduler->drain_timer, scheduler->shared.options->drain_timeout_ms, 0);
+    mg_scheduler_wake(&scheduler->shared);
 }
 
 bool mg_scheduler_is_ready(void *arg, char *ret_reason, size_t size)
 {
     struct mg_scheduler *scheduler = arg;
-    if (scheduler->is_draining) {
+    if (scheduler->shared.is_draining) {
         snprintf(ret_reason, size, "draining");
-    } else if (!mg_store_is_ready(scheduler->store, ret_reason, size)) {
+    } else if (!mg_store_is_ready(scheduler->shared.store, ret_reason, size)) {
         return false;
-    } else if (!mg_broker_is_up(scheduler->broker, ret_reason, size)) {
+    } else if (!mg_broker_is_up(scheduler->shared.broker, ret_reason, size)) {
         return false;
-    } else if (!scheduler->is_loaded) {
+    } else if (!scheduler->workflows.is_loaded) {
         snprintf(ret_reason, size, "the workflows are not loaded yet");
     } else if (mg_standstill_is(scheduler, ret_reason, size)) {
         return false;
@@ -163,30 +163,30 @@ bool mg_scheduler_is_ready(void *arg, char *ret_reason, size_t size)
 static void on_store_state(void *arg, bool is_up, const char *reason)
 {
     struct mg_scheduler *scheduler = arg;
-    scheduler->is_store_up = is_up;
+    scheduler->shared.is_store_up = is_up;
     mg_cache_clear(&scheduler->cache);
     scheduler->loader.seen_at_boot_ms = 0; /* it may be another server, with another clock */
-    mg_scheduler_rank(scheduler);
+    mg_scheduler_rank(&scheduler->shared);
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the store is up" : "the store is down",
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
     if (is_up) {
-        int64_t asked_boot_ms, now_ms = mg_store_clock_ms(scheduler->store, &asked_boot_ms);
-        (void)mg_far_clock_note(&scheduler->pump.db_clock, now_ms, asked_boot_ms, mg_clock_boot_ms());
+        int64_t asked_boot_ms, now_ms = mg_store_clock_ms(scheduler->shared.store, &asked_boot_ms);
+        (void)mg_far_clock_note(&scheduler->shared.db_clock, now_ms, asked_boot_ms, mg_clock_boot_ms());
         mg_timer_stop(scheduler->away_timer);
-        if (scheduler->is_away) {
-            scheduler->is_away = false;
-            mg_consumed_update(scheduler);
+        if (scheduler->shared.is_away) {
+            scheduler->shared.is_away = false;
+            mg_consumed_update(&scheduler->consumed);
         }
-    } else if (!scheduler->is_draining && !scheduler->is_away) {
+    } else if (!scheduler->shared.is_draining && !scheduler->shared.is_away) {
         mg_timer_start(scheduler->away_timer, MG_AWAY_MS, 0);
     }
-    mg_scheduler_wake(scheduler);
+    mg_scheduler_wake(&scheduler->shared);
 }
 
 static void on_store_refused(void *arg, const char *reason)
 {
     mg_log(MG_LOG_ERROR, "cannot use this store", MG_LOG_TEXT("why", reason));
-    mg_scheduler_end(arg, 1);
+    mg_scheduler_end(&((struct mg_scheduler *)arg)->shared, 1);
 }
 
 static void on_broker_state(void *arg, bool is_up, const char *reason)
@@ -196,12 +196,12 @@ static void on_broker_state(void *arg, bool is_up, const char *reason)
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the broker is up" : "the broker is down",
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
     if (!is_up) { /* the minimum over all processes counts: an outdated length would hide the others' */
-        mg_consumed_unseen(scheduler);
-        mg_gates_unseen(scheduler);
+        mg_consumed_unseen(&scheduler->consumed);
+        mg_gates_unseen(&scheduler->gates);
         mg_aside_give_back(scheduler); /* they are delivered again */
     }
     mg_outbox_pump(scheduler);
-    mg_scheduler_wake(scheduler);
+    mg_scheduler_wake(&scheduler->shared);
 }
 
 static void on_delivery(void *arg, struct mg_delivery *delivery)
@@ -214,33 +214,33 @@ static void on_delivery(void *arg, struct mg_delivery *delivery)
 static enum mg_class store_open(struct mg_scheduler *scheduler, struct mg_err *err)
 {
     struct mg_store_options options = {
-        .dsn = scheduler->options->pg_dsn,
-        .is_plaintext_allowed = scheduler->options->broker.is_plaintext_allowed,
+        .dsn = scheduler->shared.options->pg_dsn,
+        .is_plaintext_allowed = scheduler->shared.options->broker.is_plaintext_allowed,
         .name = "makegood-scheduler",
-        .statement_timeout = scheduler->options->statement_timeout,
-        .is_unsafe_durability_allowed = scheduler->options->is_unsafe_durability_allowed,
-        .metrics = scheduler->metrics,
+        .statement_timeout = scheduler->shared.options->statement_timeout,
+        .is_unsafe_durability_allowed = scheduler->shared.options->is_unsafe_durability_allowed,
+        .metrics = scheduler->shared.metrics,
         .on_state = on_store_state,
         .on_refused = on_store_refused,
         .arg = scheduler,
     };
-    return mg_store_create(scheduler->loop, &options, &scheduler->store, err);
+    return mg_store_create(scheduler->shared.loop, &options, &scheduler->shared.store, err);
 }
 
 static enum mg_class broker_open(struct mg_scheduler *scheduler, struct mg_err *err)
 {
-    scheduler->pump.rank = -(mg_clock_wall_ms() * MG_RANK_LOTS + (int64_t)(mg_random_u64() % MG_RANK_LOTS));
+    scheduler->shared.rank = -(mg_clock_wall_ms() * MG_RANK_LOTS + (int64_t)(mg_random_u64() % MG_RANK_LOTS));
     struct mg_broker_options options = {
-        .address = scheduler->options->broker,
-        .name = scheduler->options->instance,
+        .address = scheduler->shared.options->broker,
+        .name = scheduler->shared.options->instance,
         .consumers = {[MG_LANE_REPLIES] = {.queue = MG_QUEUE_REPLIES},
                       [MG_LANE_COMMANDS] = {.queue = MG_QUEUE_COMMANDS},
                       [MG_LANE_HIGH] = {.queue = MG_QUEUE_INTAKE_HIGH},
                       [MG_LANE_NORMAL] = {.queue = MG_QUEUE_INTAKE}},
         .consumer_count = MG_LANE_CONSUMERS,
-        .rank = scheduler->pump.rank,
+        .rank = scheduler->shared.rank,
         .check_queues = {MG_QUEUE_ALERTS, MG_QUEUE_REJECTED, MG_QUEUE_DEAD, NULL},
-        .metrics = scheduler->metrics,
+        .metrics = scheduler->shared.metrics,
         .on_delivery = on_delivery,
         .on_state = on_broker_state,
         .arg = scheduler,
@@ -248,31 +248,31 @@ static enum mg_class broker_open(struct mg_scheduler *scheduler, struct mg_err *
     for (int i = 0; i < options.consumer_count; i++) {
         bool is_intake = i == MG_LANE_HIGH || i == MG_LANE_NORMAL;
         options.consumers[i].prefetch = mg_suspects_prefetch(
-            &scheduler->consumed.suspects, i, mg_consumed_prefetch(scheduler, (enum mg_lane)i));
+            &scheduler->consumed.suspects, i, mg_consumed_prefetch(&scheduler->consumed, (enum mg_lane)i));
         options.consumers[i].bytes_max =
-            scheduler->options->memory_bytes / MG_MEMORY_HELD * HELD_EIGHTHS[i] / 8;
-        options.consumers[i].body_max_bytes =
-            is_intake ? scheduler->options->limits.max_bytes : scheduler->message_limits.max_bytes;
+            scheduler->shared.options->memory_bytes / MG_MEMORY_HELD * HELD_EIGHTHS[i] / 8;
+        options.consumers[i].body_max_bytes = is_intake ? scheduler->shared.options->limits.max_bytes
+                                                        : scheduler->shared.message_limits.max_bytes;
     }
-    return mg_broker_create(scheduler->loop, &options, &scheduler->broker, err);
+    return mg_broker_create(scheduler->shared.loop, &options, &scheduler->shared.broker, err);
 }
 
 static bool timers_create(struct mg_scheduler *scheduler)
 {
-    struct mg_loop *loop = scheduler->loop;
-    scheduler->pump.idle = mg_idle_create(loop, on_pump, scheduler);
+    struct mg_loop *loop = scheduler->shared.loop;
+    scheduler->shared.pump = mg_idle_create(loop, on_pump, scheduler);
     scheduler->batcher.backoff = mg_timer_create(loop, on_wake, scheduler);
     scheduler->batcher.pace = mg_timer_create(loop, on_wake, scheduler);
     scheduler->outbox.retry = mg_timer_create(loop, on_wake, scheduler);
-    scheduler->store_retry = mg_timer_create(loop, on_wake, scheduler);
+    scheduler->shared.store_retry = mg_timer_create(loop, on_wake, scheduler);
     scheduler->ack.leave_timer = mg_timer_create(loop, on_leave, scheduler);
     scheduler->isolated.timer = mg_timer_create(loop, on_wake, scheduler);
     scheduler->drain_timer = mg_timer_create(loop, on_drained, scheduler);
     scheduler->away_timer = mg_timer_create(loop, on_away, scheduler);
     scheduler->tick = mg_timer_create(loop, on_tick, scheduler);
-    return scheduler->pump.idle != NULL && scheduler->batcher.backoff != NULL &&
+    return scheduler->shared.pump != NULL && scheduler->batcher.backoff != NULL &&
            scheduler->batcher.pace != NULL && scheduler->outbox.retry != NULL &&
-           scheduler->store_retry != NULL && scheduler->ack.leave_timer != NULL &&
+           scheduler->shared.store_retry != NULL && scheduler->ack.leave_timer != NULL &&
            scheduler->isolated.timer != NULL && scheduler->drain_timer != NULL &&
            scheduler->away_timer != NULL && scheduler->tick != NULL;
 }
@@ -309,15 +309,16 @@ static void lists_init(struct mg_scheduler *scheduler)
     STAILQ_INIT(&scheduler->owing.marks);
     STAILQ_INIT(&scheduler->owing.in_hand);
     STAILQ_INIT(&scheduler->owing.resting);
-    TAILQ_INIT(&scheduler->reports.waiting);
-    TAILQ_INIT(&scheduler->reports.in_hand);
+    mg_reports_init(&scheduler->reports, &scheduler->shared);
 }
 
 /* Lower stages report to higher ones by callbacks. */
 static void stages_connect(struct mg_scheduler *scheduler)
 {
-    scheduler->works.on_settled = mg_ack_end;
-    scheduler->works.arg = scheduler;
+    scheduler->shared.works.on_settled = mg_ack_end;
+    scheduler->shared.works.arg = scheduler;
+    scheduler->consumed.shared = scheduler->set_aside.shared = scheduler->gates.shared = &scheduler->shared;
+    scheduler->gates.unconfirmed = &scheduler->outbox.sent_count;
     scheduler->gates.raise = on_gate_alert;
     scheduler->gates.arg = scheduler;
     scheduler->outbox.on_arrived = mg_confirm_arrived;
@@ -334,13 +335,13 @@ enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_schedule
         mg_definitions_destroy(definitions);
         return mg_err_set(err, MG_TRANSIENT, "could not make the scheduler: no memory");
     }
-    scheduler->loop = loop;
-    scheduler->options = options;
-    scheduler->message_limits = message_limits(&options->limits);
-    scheduler->metrics = metrics;
+    scheduler->shared.loop = loop;
+    scheduler->shared.options = options;
+    scheduler->shared.message_limits = message_limits(&options->limits);
+    scheduler->shared.metrics = metrics;
     scheduler->workflows.definitions = definitions;
-    mg_far_clock_init(&scheduler->pump.db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
-    mg_scheduler_metrics_init(&scheduler->series, metrics);
+    mg_far_clock_init(&scheduler->shared.db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
+    mg_scheduler_metrics_init(&scheduler->shared.series, metrics);
     mg_standstill_init(scheduler);
     mg_buf_init(&scheduler->outbox.scratch, MG_MESSAGE_MAX);
     mg_buf_init(&scheduler->alerts.scratch, MG_MESSAGE_MAX);
@@ -363,9 +364,9 @@ enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_schedule
         mg_scheduler_destroy(scheduler);
         return class;
     }
-    mg_consumed_watch(scheduler);
+    mg_consumed_watch(&scheduler->consumed);
     mg_timer_start(scheduler->tick, MG_TICK_MS, MG_TICK_MS);
-    mg_scheduler_wake(scheduler);
+    mg_scheduler_wake(&scheduler->shared);
     *ret_scheduler = scheduler;
     return MG_OK;
 }
@@ -375,33 +376,33 @@ void mg_scheduler_destroy(struct mg_scheduler *scheduler)
     if (scheduler == NULL) {
         return;
     }
-    mg_store_destroy(scheduler->store);
+    mg_store_destroy(scheduler->shared.store);
     mg_batch_destroy(scheduler->batcher.batch);
     mg_outbox_finish(scheduler);
     mg_owed_finish(scheduler);
-    mg_reports_finish(scheduler);
+    mg_reports_finish(&scheduler->reports);
     mg_inbox_finish(scheduler);
     mg_aside_finish(scheduler);
-    mg_set_aside_finish(scheduler);
-    if (scheduler->broker != NULL) {
-        mg_broker_destroy(scheduler->broker);
+    mg_set_aside_finish(&scheduler->set_aside);
+    if (scheduler->shared.broker != NULL) {
+        mg_broker_destroy(scheduler->shared.broker);
     }
     mg_cache_clear(&scheduler->cache);
     mg_workflows_finish(scheduler);
-    mg_gates_finish(scheduler);
+    mg_gates_finish(&scheduler->gates);
     mg_buf_finish(&scheduler->outbox.scratch);
     mg_buf_finish(&scheduler->alerts.scratch);
     mg_timer_destroy(scheduler->batcher.backoff);
     mg_timer_destroy(scheduler->batcher.pace);
     mg_timer_destroy(scheduler->outbox.retry);
-    mg_timer_destroy(scheduler->store_retry);
+    mg_timer_destroy(scheduler->shared.store_retry);
     mg_timer_destroy(scheduler->ack.leave_timer);
     mg_timer_destroy(scheduler->isolated.timer);
     mg_timer_destroy(scheduler->drain_timer);
     mg_timer_destroy(scheduler->away_timer);
     mg_timer_destroy(scheduler->tick);
-    if (scheduler->pump.idle != NULL) {
-        mg_idle_destroy(scheduler->pump.idle);
+    if (scheduler->shared.pump != NULL) {
+        mg_idle_destroy(scheduler->shared.pump);
     }
     free(scheduler);
 }

@@ -21,11 +21,11 @@
 #include "inbox.h"
 #include "outbox.h"
 #include "owed_statuses.h"
-#include "pump.h"
 #include "report_intake.h"
 #include "scheduler_metrics.h"
 #include "scheduler_options.h"
 #include "set_aside.h"
+#include "shared.h"
 #include "stages.h"
 #include "standstill.h"
 #include "status_make.h"
@@ -36,18 +36,10 @@
 #include "base/rest.h"
 
 struct mg_scheduler {
-    const struct mg_scheduler_options *options;
-    struct mg_loop *loop;
-    struct mg_broker *broker;
-    struct mg_store *store;
-    struct mg_metrics *metrics;
-    struct mg_scheduler_metrics series;
-    struct mg_json_limits message_limits; /* of replies and commands */
-    bool is_broker_up, is_store_up, is_loaded, is_draining;
-    bool is_away; /* the store has been down for long: nothing is consumed */
+    struct mg_shared shared;
+    bool is_broker_up;
 
     /* The stages, from the inbox to the ack. */
-    struct mg_works works;
     struct mg_consumed consumed;
     struct mg_inbox inbox;
     struct mg_isolated isolated;
@@ -60,7 +52,6 @@ struct mg_scheduler {
     struct mg_ack ack;
 
     /* Alongside the stages. */
-    struct mg_pump pump;
     struct mg_workflows workflows;
     struct mg_cache cache;
     struct mg_gates gates;
@@ -69,7 +60,6 @@ struct mg_scheduler {
     struct mg_alerts alerts;
     struct mg_standstill standstill;
 
-    struct mg_timer *store_retry; /* retries the store calls that no batch makes */
     struct mg_rest rest;
     struct mg_timer *drain_timer;
     struct mg_timer *away_timer;

@@ -106,8 +106,8 @@ static enum mg_class scheduler_create(struct mg_process *process, struct mg_err 
     }
     if (scheduler != NULL) {
         process->service = scheduler;
-        process->broker = scheduler->broker;
-        process->store = scheduler->store;
+        process->broker = scheduler->shared.broker;
+        process->store = scheduler->shared.store;
         process->probe_exchange = MG_EXCHANGE_REQUESTS;
     }
     return class;

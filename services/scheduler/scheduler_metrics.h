@@ -2,7 +2,6 @@
 #ifndef MG_SCHEDULER_SCHEDULER_METRICS_H
 #define MG_SCHEDULER_SCHEDULER_METRICS_H
 
-#include "outbox.h"
 #include "work.h"
 
 #include "base/metrics.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "scheduler.h"
 
 /* An operator's word counts within seconds. */
 #define MG_SET_ASIDE_TICKS (2000 / MG_TICK_MS)
@@ -13,8 +12,7 @@
 static void on_listed(void *arg, const char (*order_ids)[MG_ORDER_ID_MAX + 1], int count,
                       const struct mg_err *err)
 {
-    struct mg_scheduler *scheduler = arg;
-    struct mg_set_asides *set_aside = &scheduler->set_aside;
+    struct mg_set_asides *set_aside = arg;
     size_t size = (size_t)count * sizeof(*order_ids);
     set_aside->is_asking = false;
     if (err != NULL) { /* the last list stays: it is asked for again */
@@ -33,16 +31,16 @@ static void on_listed(void *arg, const char (*order_ids)[MG_ORDER_ID_MAX + 1], i
     set_aside->count = count;
 }
 
-void mg_set_aside_look(struct mg_scheduler *scheduler)
+void mg_set_aside_look(struct mg_set_asides *set_aside)
 {
-    struct mg_set_asides *set_aside = &scheduler->set_aside;
-    if (++set_aside->ticks < MG_SET_ASIDE_TICKS || set_aside->is_asking || !scheduler->is_store_up) {
+    const struct mg_shared *shared = set_aside->shared;
+    if (++set_aside->ticks < MG_SET_ASIDE_TICKS || set_aside->is_asking || !shared->is_store_up) {
         return;
     }
     set_aside->ticks = 0;
     set_aside->is_asking = true;
-    mg_store_list_aside(scheduler->options->beats != NULL ? scheduler->options->beats : scheduler->store,
-                        on_listed, scheduler);
+    mg_store_list_aside(shared->options->beats != NULL ? shared->options->beats : shared->store, on_listed,
+                        set_aside);
 }
 
 static int compare(const void *order_id, const void *listed)
@@ -50,16 +48,15 @@ static int compare(const void *order_id, const void *listed)
     return strcmp(order_id, listed);
 }
 
-bool mg_set_aside_has(const struct mg_scheduler *scheduler, const char *order_id)
+bool mg_set_aside_has(const struct mg_set_asides *set_aside, const char *order_id)
 {
-    const struct mg_set_asides *set_aside = &scheduler->set_aside;
     return set_aside->count > 0 && bsearch(order_id, set_aside->order_ids, (size_t)set_aside->count,
                                            sizeof(*set_aside->order_ids), compare) != NULL;
 }
 
-void mg_set_aside_finish(struct mg_scheduler *scheduler)
+void mg_set_aside_finish(struct mg_set_asides *set_aside)
 {
-    free(scheduler->set_aside.order_ids);
-    scheduler->set_aside.order_ids = NULL;
-    scheduler->set_aside.count = 0;
+    free(set_aside->order_ids);
+    set_aside->order_ids = NULL;
+    set_aside->count = 0;
 }

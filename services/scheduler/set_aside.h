@@ -6,19 +6,20 @@
 #ifndef MG_SCHEDULER_SET_ASIDE_H
 #define MG_SCHEDULER_SET_ASIDE_H
 
+#include "shared.h"
+
 #include "io/store/store.h"
 
-struct mg_scheduler;
-
 struct mg_set_asides {
+    struct mg_shared *shared;
     char (*order_ids)[MG_ORDER_ID_MAX + 1]; /* sorted by their bytes; owned */
     int count;
     int ticks; /* since the last question */
     bool is_asking;
 };
 
-void mg_set_aside_look(struct mg_scheduler *scheduler); /* call it every tick */
-bool mg_set_aside_has(const struct mg_scheduler *scheduler, const char *order_id);
-void mg_set_aside_finish(struct mg_scheduler *scheduler);
+void mg_set_aside_look(struct mg_set_asides *set_aside); /* call it every tick */
+bool mg_set_aside_has(const struct mg_set_asides *set_aside, const char *order_id);
+void mg_set_aside_finish(struct mg_set_asides *set_aside);
 
 #endif

@@ -117,7 +117,7 @@ static void folds_guess(struct mg_batch *batch)
     for (int i = 0; i < batch->fold_count; i++) {
         struct mg_fold *fold = batch->folds[i];
         if (fold->is_guessed) {
-            mg_metric_add(batch->scheduler->series.guessed, 1);
+            mg_metric_add(batch->scheduler->shared.series.guessed, 1);
         } else {
             fold->record = NULL;
             fold->workflow = NULL;
@@ -263,10 +263,10 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
         }
     }
     scheduler->loader.seen_at_boot_ms = mg_clock_boot_ms();
-    (void)mg_far_clock_note(&scheduler->pump.db_clock, answer->now_ms, batch->asked_at_boot_ms,
+    (void)mg_far_clock_note(&scheduler->shared.db_clock, answer->now_ms, batch->asked_at_boot_ms,
                             scheduler->loader.seen_at_boot_ms);
-    batch->now_ms = mg_scheduler_db_now_ms(scheduler); /* the answer may have taken seconds */
-    mg_gates_report(scheduler, answer->services, answer->service_count);
+    batch->now_ms = mg_scheduler_db_now_ms(&scheduler->shared); /* the answer may have taken seconds */
+    mg_gates_report(&scheduler->gates, answer->services, answer->service_count);
     batch_resolve(batch);
 }
 
@@ -301,10 +301,10 @@ void mg_batch_load(struct mg_batch *batch, mg_batch_fn *done)
     bool is_seen = scheduler->loader.seen_at_boot_ms != 0 &&
                    mg_clock_boot_ms() - scheduler->loader.seen_at_boot_ms <= MG_SEEN_AGE_MS;
     if (count == 0 && is_seen) {
-        batch->now_ms = mg_scheduler_db_now_ms(scheduler);
+        batch->now_ms = mg_scheduler_db_now_ms(&scheduler->shared);
         batch_resolve(batch);
     } else {
         batch->asked_at_boot_ms = mg_clock_boot_ms();
-        mg_store_load(scheduler->store, batch->arena, batch->loads, count, on_loaded, batch);
+        mg_store_load(scheduler->shared.store, batch->arena, batch->loads, count, on_loaded, batch);
     }
 }

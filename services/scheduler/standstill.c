@@ -14,7 +14,7 @@
 void mg_standstill_init(struct mg_scheduler *scheduler)
 {
     scheduler->standstill.seconds =
-        mg_metrics_series(scheduler->metrics, MG_GAUGE, "makegood_standstill_seconds", "",
+        mg_metrics_series(scheduler->shared.metrics, MG_GAUGE, "makegood_standstill_seconds", "",
                           "time without an end of work while work waits; 0: it moves");
 }
 
@@ -30,8 +30,8 @@ static bool has_work(const struct mg_scheduler *scheduler)
     const struct mg_work_list *lanes = scheduler->inbox.lanes;
     bool is_deciding = scheduler->batcher.batch != NULL || lanes[MG_LANE_REPLIES].first != NULL ||
                        lanes[MG_LANE_COMMANDS].first != NULL || lanes[MG_LANE_INTERNAL].first != NULL;
-    bool is_new = (lanes[MG_LANE_HIGH].first != NULL && !mg_gates_hold_intake(scheduler, true)) ||
-                  (lanes[MG_LANE_NORMAL].first != NULL && !mg_gates_hold_intake(scheduler, false));
+    bool is_new = (lanes[MG_LANE_HIGH].first != NULL && !mg_gates_hold_intake(&scheduler->gates, true)) ||
+                  (lanes[MG_LANE_NORMAL].first != NULL && !mg_gates_hold_intake(&scheduler->gates, false));
     return is_deciding || is_new || !TAILQ_EMPTY(&scheduler->outbox.unsent) ||
            scheduler->outbox.sent_count > 0;
 }
@@ -70,7 +70,8 @@ static struct standing standing_of(const struct mg_scheduler *scheduler)
 void mg_standstill_look(struct mg_scheduler *scheduler)
 {
     struct mg_standstill *standstill = &scheduler->standstill;
-    bool may_move = scheduler->is_store_up && scheduler->is_broker_up && !scheduler->is_draining;
+    bool may_move =
+        scheduler->shared.is_store_up && scheduler->is_broker_up && !scheduler->shared.is_draining;
     int64_t now_ms = mg_clock_boot_ms();
     char reason[512];
     mg_progress_look(&standstill->progress, standstill->ended, may_move && has_work(scheduler), now_ms);
@@ -112,11 +113,11 @@ bool mg_standstill_is(const struct mg_scheduler *scheduler, char *ret_reason, si
     }
     char last[MG_BEAT_REASON_SIZE];
     why_write(scheduler, last, sizeof(last));
-    const char *standby = mg_store_standby(scheduler->store);
+    const char *standby = mg_store_standby(scheduler->shared.store);
     const char *why = standby[0] != '\0' ? standby : last;
     const char *order_id = order_named(scheduler);
     (void)snprintf(ret_reason, size, "no work has ended for %lld s, and %d messages wait%s%s%s%s",
-                   (long long)(standing.for_ms / 1000), scheduler->works.count,
+                   (long long)(standing.for_ms / 1000), scheduler->shared.works.count,
                    order_id[0] != '\0' ? ", of order " : "", order_id, why[0] != '\0' ? ": " : "", why);
     return true;
 }
@@ -127,7 +128,7 @@ static void held_write(const struct mg_scheduler *scheduler, char *ret_why, size
     const struct mg_work_list *lanes = scheduler->inbox.lanes;
     const struct mg_work *first[] = {lanes[MG_LANE_HIGH].first, lanes[MG_LANE_NORMAL].first};
     bool is_at_most = false;
-    const struct mg_gate *gate = mg_gates_held_by(scheduler, &is_at_most);
+    const struct mg_gate *gate = mg_gates_held_by(&scheduler->gates, &is_at_most);
     int64_t waits_ms = 0, now_ms = mg_clock_boot_ms();
     for (int i = 0; i < 2; i++) {
         int64_t one_ms = first[i] != NULL ? now_ms - first[i]->delivery->arrived_boot_ms : 0;
@@ -147,7 +148,7 @@ void mg_standstill_account(void *arg, struct mg_beat *ret_beat)
     struct mg_scheduler *scheduler = arg;
     const struct standing standing = standing_of(scheduler);
     ret_beat->orders_aside = mg_aside_account(scheduler);
-    ret_beat->in_hand = scheduler->works.count;
+    ret_beat->in_hand = scheduler->shared.works.count;
     ret_beat->stands_ms = standing.for_ms;
     if (standing.for_ms > 0 && standing.crowd != NULL) {
         (void)snprintf(ret_beat->oldest_order, sizeof(ret_beat->oldest_order), "%s",

@@ -28,14 +28,14 @@ static bool is_newer(struct mg_scheduler *scheduler, const struct mg_work *work)
     }
     if (work->lane == MG_LANE_REPLIES) {
         return (delivery->type.data != NULL && !mg_slice_is(delivery->type, "reply")) ||
-               mg_reply_parse(delivery->body, &scheduler->message_limits, &reply, &err) == MG_STALE;
+               mg_reply_parse(delivery->body, &scheduler->shared.message_limits, &reply, &err) == MG_STALE;
     }
     if (work->lane != MG_LANE_COMMANDS) {
         return false;
     }
-    struct mg_arena *arena = mg_arena_create(scheduler->message_limits.max_bytes);
-    bool is_stale = arena != NULL && mg_command_parse(delivery->body, &scheduler->message_limits, arena,
-                                                      &command, &err) == MG_STALE;
+    struct mg_arena *arena = mg_arena_create(scheduler->shared.message_limits.max_bytes);
+    bool is_stale = arena != NULL && mg_command_parse(delivery->body, &scheduler->shared.message_limits,
+                                                      arena, &command, &err) == MG_STALE;
     mg_arena_destroy(arena);
     return is_stale;
 }
@@ -57,7 +57,7 @@ static void isolated_add(struct mg_scheduler *scheduler, struct mg_work *work)
     work->next = *at;
     *at = work;
     scheduler->isolated.count++;
-    mg_scheduler_wake(scheduler);
+    mg_scheduler_wake(&scheduler->shared);
 }
 
 bool mg_work_isolate(struct mg_scheduler *scheduler, struct mg_work *work)
@@ -65,7 +65,7 @@ bool mg_work_isolate(struct mg_scheduler *scheduler, struct mg_work *work)
     work->suspicion = judge(scheduler, work);
     work->is_alone = work->suspicion != MG_SUSPECT_NOT;
     if (mg_suspects_came(&scheduler->consumed.suspects, (int)work->lane, work->suspicion)) {
-        mg_consumed_update(scheduler);
+        mg_consumed_update(&scheduler->consumed);
     }
     if (work->suspicion == MG_SUSPECT_ISOLATED) {
         isolated_add(scheduler, work);
@@ -88,7 +88,8 @@ static struct mg_work *isolated_pop(struct mg_scheduler *scheduler)
 static bool is_quiet(const struct mg_scheduler *scheduler)
 {
     for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
-        if (!mg_broker_is_stopped(scheduler->broker, i) || mg_broker_unsent_acks(scheduler->broker, i) > 0) {
+        if (!mg_broker_is_stopped(scheduler->shared.broker, i) ||
+            mg_broker_unsent_acks(scheduler->shared.broker, i) > 0) {
             return false;
         }
     }
@@ -100,8 +101,9 @@ struct mg_work *mg_isolated_take(struct mg_scheduler *scheduler)
     if (scheduler->isolated.first == NULL) {
         return NULL;
     }
-    bool is_alone = scheduler->works.count ==
-                    scheduler->isolated.count + scheduler->works.left.count + scheduler->aside.work_count;
+    bool is_alone = scheduler->shared.works.count == scheduler->isolated.count +
+                                                         scheduler->shared.works.left.count +
+                                                         scheduler->aside.work_count;
     if (!is_alone || !is_quiet(scheduler)) {
         if (!mg_timer_is_active(scheduler->isolated.timer)) {
             mg_timer_start(scheduler->isolated.timer, MG_SUSPECT_LOOK_MS, 0);
@@ -115,6 +117,6 @@ void mg_isolated_give_back(struct mg_scheduler *scheduler)
 {
     struct mg_work *work;
     while ((work = isolated_pop(scheduler)) != NULL) {
-        mg_consumed_drop(scheduler, work);
+        mg_consumed_drop(&scheduler->consumed, work);
     }
 }

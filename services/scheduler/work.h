@@ -30,6 +30,16 @@ enum mg_end {
     MG_END_NEWER,  /* of a newer version: for another instance, while there may be one */
 };
 
+/* The messages that follow from work. */
+enum mg_send_kind {
+    MG_SEND_REQUEST,
+    MG_SEND_STATUS,
+    MG_SEND_ALERT,    /* also stored in operator_alert */
+    MG_SEND_REJECTED, /* a refused submission for orders.rejected, or a forged message for dead.letters */
+    MG_SEND_RESULT,   /* an answer to a command, or a status about no order: best effort, never owed */
+    MG_SEND_KIND_COUNT
+};
+
 struct mg_work {
     struct mg_work *next;      /* in its list */
     LIST_ENTRY(mg_work) entry; /* among all work in hand */

@@ -62,9 +62,9 @@ static void cache_add(struct mg_scheduler *scheduler, struct mg_workflow *workfl
     entry->workflow = workflow;
     entry->used_in = scheduler->batcher.number;
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        entry->gates[i] = mg_gates_of(scheduler, workflow->steps[i].service);
+        entry->gates[i] = mg_gates_of(&scheduler->gates, workflow->steps[i].service);
     }
-    mg_workflow_metrics_init(entry->entered, scheduler->metrics, workflow->name);
+    mg_workflow_metrics_init(entry->entered, scheduler->shared.metrics, workflow->name);
     entry->next = scheduler->workflows.first;
     scheduler->workflows.first = entry;
     scheduler->workflows.count++;
@@ -153,7 +153,7 @@ static void on_fetched(void *arg, bool found, int64_t version, struct mg_slice d
 
 void mg_workflows_fetch(struct mg_want *want)
 {
-    mg_store_get_workflow(want->scheduler->store, want->name, want->asked, on_fetched, want);
+    mg_store_get_workflow(want->scheduler->shared.store, want->name, want->asked, on_fetched, want);
 }
 
 void mg_workflows_finish(struct mg_scheduler *scheduler)
@@ -267,13 +267,13 @@ static void on_stored(void *arg, const struct mg_err *err)
     if (err != NULL && err->class == MG_PERMANENT) { /* other content under the same version */
         mg_log(MG_LOG_ERROR, "cannot load a workflow", MG_LOG_TEXT("file", definition->file),
                MG_LOG_TEXT("why", err->text));
-        mg_scheduler_end(scheduler, 2);
+        mg_scheduler_end(&scheduler->shared, 2);
         return;
     }
     if (err != NULL) {
         mg_log(MG_LOG_WARN, "could not load a workflow; loading is retried",
                MG_LOG_TEXT("file", definition->file), MG_LOG_TEXT("why", err->text));
-        mg_timer_start(scheduler->store_retry, MG_DEFINITION_RETRY_MS, 0);
+        mg_timer_start(scheduler->shared.store_retry, MG_DEFINITION_RETRY_MS, 0);
         return;
     }
     scheduler->workflows.definitions = definition->next;
@@ -290,14 +290,15 @@ void mg_definitions_store(struct mg_scheduler *scheduler)
 {
     const struct mg_definition *definition = scheduler->workflows.definitions;
     if (definition == NULL) {
-        if (!scheduler->is_loaded) {
-            scheduler->is_loaded = true;
-            mg_scheduler_wake(scheduler);
+        if (!scheduler->workflows.is_loaded) {
+            scheduler->workflows.is_loaded = true;
+            mg_scheduler_wake(&scheduler->shared);
         }
-    } else if (scheduler->is_store_up && !scheduler->workflows.is_definition_in_hand &&
-               !mg_timer_is_active(scheduler->store_retry)) {
+    } else if (scheduler->shared.is_store_up && !scheduler->workflows.is_definition_in_hand &&
+               !mg_timer_is_active(scheduler->shared.store_retry)) {
         scheduler->workflows.is_definition_in_hand = true;
-        mg_store_put_workflow(scheduler->store, definition->workflow->name, definition->workflow->version,
-                              definition->workflow->text, on_stored, scheduler);
+        mg_store_put_workflow(scheduler->shared.store, definition->workflow->name,
+                              definition->workflow->version, definition->workflow->text, on_stored,
+                              scheduler);
     }
 }

@@ -52,6 +52,7 @@ struct mg_workflows {
     int newest_count;
     struct mg_definition *definitions;
     bool is_definition_in_hand;
+    bool is_loaded; /* all are stored */
 };
 
 /* Reads and checks every *.json of a directory; each mistake goes to stderr with file and pointer. */

@@ -59,11 +59,12 @@ static void look(const struct sim_process *process)
 {
     const struct mg_scheduler *scheduler = ((const struct service *)process->service)->scheduler;
     int held[MG_LANE_COUNT] = {0};
-    for (const struct mg_work *work = scheduler->works.left.first; work != NULL; work = work->next) {
+    for (const struct mg_work *work = scheduler->shared.works.left.first; work != NULL; work = work->next) {
         held[work->lane] += work->end == MG_END_NEWER ? 1 : 0;
     }
     for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
-        sim_newer_check(process->instance, held[i], mg_consumed_prefetch(scheduler, (enum mg_lane)i));
+        sim_newer_check(process->instance, held[i],
+                        mg_consumed_prefetch(&scheduler->consumed, (enum mg_lane)i));
     }
 }
 

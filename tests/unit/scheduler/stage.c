@@ -126,7 +126,7 @@ void stage_submit_from(const char *order_id, const char *items, const char *repl
 void stage_pass(int64_t ms)
 {
     fake_store.ahead_ms += ms;
-    mg_far_clock_init(&stage_scheduler->pump.db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
+    mg_far_clock_init(&stage_scheduler->shared.db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
 }
 
 void stage_rest_over(void)

@@ -441,7 +441,7 @@ START_TEST(few_causes_of_a_waiting_order_are_kept)
     two_orders_run();
     fake_store.refused = "o1";
     fake_store.refusal = MG_REFUSAL_PASSING;
-    int most = mg_consumed_prefetch(stage_scheduler, MG_LANE_NORMAL) / 4;
+    int most = mg_consumed_prefetch(&stage_scheduler->consumed, MG_LANE_NORMAL) / 4;
     reply("o1");
     pass(1000);
     for (int i = 0; i < most + 20; i++) {
@@ -449,11 +449,11 @@ START_TEST(few_causes_of_a_waiting_order_are_kept)
         stage_settle();
     }
     ck_assert_int_eq(stage_scheduler->aside.held[MG_LANE_NORMAL], most);
-    ck_assert_int_eq(stage_scheduler->works.left.count, 20);
+    ck_assert_int_eq(stage_scheduler->shared.works.left.count, 20);
     mg_scheduler_drain(stage_scheduler);
     pass(1000);
     ck_assert_int_eq(stage_exit_code, 0);
-    ck_assert_int_eq(stage_scheduler->works.count, 0);
+    ck_assert_int_eq(stage_scheduler->shared.works.count, 0);
 }
 END_TEST
 

@@ -8,7 +8,7 @@
 
 static bool shows(const char *line)
 {
-    return page_shows(stage_scheduler->metrics, line);
+    return page_shows(stage_scheduler->shared.metrics, line);
 }
 
 static void reply(const char *step, const char *outcome)
@@ -47,8 +47,8 @@ END_TEST
 /* Would catch: a service whose codes fill the metrics, and a code that breaks their page. */
 START_TEST(failures_are_counted_by_a_bounded_number_of_codes)
 {
-    struct mg_gate *gate = mg_gates_of(stage_scheduler, "inventory");
-    struct mg_metrics *all = stage_scheduler->metrics;
+    struct mg_gate *gate = mg_gates_of(&stage_scheduler->gates, "inventory");
+    struct mg_metrics *all = stage_scheduler->shared.metrics;
     stage_submit("o1", false);
     stage_settle();
     stage_reply(&(struct stage_reply){.order_id = "o1",

@@ -405,8 +405,8 @@ START_TEST(an_order_that_a_newer_version_wrote_is_left_to_others)
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
     ck_assert_int_eq(fake_broker.acked, 3);
     ck_assert_int_eq(fake_broker.rejected, 0);
-    ck_assert_int_eq(stage_scheduler->works.left.count, 1); /* goes back to the queue after a while */
-    ck_assert_int_lt(fake_broker.options.rank, stage_scheduler->pump.rank); /* and ranks below others */
+    ck_assert_int_eq(stage_scheduler->shared.works.left.count, 1); /* goes back to the queue after a while */
+    ck_assert_int_lt(fake_broker.options.rank, stage_scheduler->shared.rank); /* and ranks below others */
     stage_command("a-1", "o1", "\"command\":\"expired\",\"by\":\"supervisor\"", NULL);
     stage_settle(); /* will be sent again: kept asks would pile up and end as dead letters */
     ck_assert_int_eq(fake_broker.acked, 4);
@@ -571,7 +571,7 @@ START_TEST(a_scheduler_without_work_notices_that_the_clock_of_the_database_is_se
     fake_store.ahead_ms += 3600 * 1000;
     stage_submit("o1", false);
     stage_settle();
-    struct mg_spared spared = mg_far_clock_spared(&stage_scheduler->pump.db_clock, mg_clock_boot_ms(), 0);
+    struct mg_spared spared = mg_far_clock_spared(&stage_scheduler->shared.db_clock, mg_clock_boot_ms(), 0);
     ck_assert_int_ge(spared.before_ms - spared.after_ms, 3599 * 1000);
 }
 END_TEST

@@ -22,12 +22,12 @@ static int asked; /* part of each command's id */
 /* The broker reports so many requests in the queue of `inventory`, which an agent consumes. */
 static void fill(int64_t ready, bool is_high)
 {
-    struct mg_gate_queue *queue = &mg_gates_of(stage_scheduler, "inventory")->queues[is_high ? 1 : 0];
+    struct mg_gate_queue *queue = &mg_gates_of(&stage_scheduler->gates, "inventory")->queues[is_high ? 1 : 0];
     queue->is_seen = true;
     queue->ready = ready;
     queue->consumers = 1;
     queue->since = 0;
-    mg_scheduler_wake(stage_scheduler);
+    mg_scheduler_wake(&stage_scheduler->shared);
     stage_settle();
 }
 
@@ -154,9 +154,9 @@ END_TEST
 /* Would catch: a window of one request, in which no order without a line fits. */
 START_TEST(a_line_ends_when_nothing_is_parked)
 {
-    struct mg_scheduler_options options = *stage_scheduler->options;
+    struct mg_scheduler_options options = *stage_scheduler->shared.options;
     options.window = 1;
-    stage_scheduler->options = &options;
+    stage_scheduler->shared.options = &options;
     fake_store.parked = 1;
     fill(1, false);
     submit("o1");
@@ -194,8 +194,8 @@ START_TEST(a_full_queue_that_nothing_consumes_holds_nothing_up)
     fill(80, false);
     submit_other("p1", MG_LANE_NORMAL);
     ck_assert_ptr_null(fake_store_order("p1"));
-    mg_gates_of(stage_scheduler, "inventory")->queues[0].consumers = 0;
-    mg_scheduler_wake(stage_scheduler);
+    mg_gates_of(&stage_scheduler->gates, "inventory")->queues[0].consumers = 0;
+    mg_scheduler_wake(&stage_scheduler->shared);
     stage_settle();
     ck_assert(is_sent("p1"));
 }

@@ -64,7 +64,7 @@ static size_t most_made(void)
 {
     size_t most = 0, before = stage_scheduler->outbox.made_bytes;
     uint64_t batch = stage_scheduler->batcher.number;
-    for (int turns = 0; stage_scheduler->works.count > 0; turns++) {
+    for (int turns = 0; stage_scheduler->shared.works.count > 0; turns++) {
         ck_assert_int_lt(turns, 100 * ORDERS);
         (void)fake_loop_turn();
         if (stage_scheduler->batcher.number != batch) {
@@ -159,7 +159,7 @@ START_TEST(the_queues_share_what_may_be_in_hand)
     }
     ck_assert_uint_le(sum, STAGE_MEMORY_BYTES / MG_MEMORY_HELD);
     ck_assert_uint_eq(fake_broker.options.consumers[MG_LANE_NORMAL].body_max_bytes,
-                      stage_scheduler->options->limits.max_bytes);
+                      stage_scheduler->shared.options->limits.max_bytes);
 }
 END_TEST
 

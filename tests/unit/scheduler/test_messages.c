@@ -526,7 +526,7 @@ START_TEST(messages_are_returned_while_the_store_stays_away)
         bool is_known = i == MG_LANE_NORMAL;
         ck_assert(!fake_broker.is_off[i]);
         ck_assert_int_eq(fake_broker.prefetch[i],
-                         is_known ? mg_consumed_prefetch(stage_scheduler, MG_LANE_NORMAL) : 1);
+                         is_known ? mg_consumed_prefetch(&stage_scheduler->consumed, MG_LANE_NORMAL) : 1);
     }
     stage_submit("o1", true);
     stage_settle();

@@ -21,7 +21,7 @@ static void deliver_newer(int lane, const char *type, uint32_t given_count)
 
 static int room_of(enum mg_lane lane)
 {
-    return mg_consumed_prefetch(stage_scheduler, lane) / MG_NEWER_SHARE;
+    return mg_consumed_prefetch(&stage_scheduler->consumed, lane) / MG_NEWER_SHARE;
 }
 
 /* Would catch: a flood of newer messages that takes the whole prefetch, so that no reply gets through. */
@@ -33,13 +33,14 @@ START_TEST(many_leave_most_of_the_prefetch_to_others)
     } cases[] = {
         {MG_LANE_REPLIES, "reply"}, {MG_LANE_REPLIES, "service_report"}, {MG_LANE_COMMANDS, "command"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        int prefetch = mg_consumed_prefetch(stage_scheduler, cases[i].lane), room = room_of(cases[i].lane);
-        int requeued = fake_broker.requeued, left = stage_scheduler->works.left.count;
+        int prefetch = mg_consumed_prefetch(&stage_scheduler->consumed, cases[i].lane),
+            room = room_of(cases[i].lane);
+        int requeued = fake_broker.requeued, left = stage_scheduler->shared.works.left.count;
         for (int k = 0; k < prefetch; k++) {
             deliver_newer(cases[i].lane, cases[i].type, 0);
         }
         stage_settle();
-        int held = stage_scheduler->works.left.count - left;
+        int held = stage_scheduler->shared.works.left.count - left;
         ck_assert_msg(held == (i == 1 ? 0 : room), "%s: %d wait", cases[i].type, held);
         ck_assert_int_eq(fake_broker.requeued - requeued, prefetch - held);
         ck_assert_int_eq(fake_broker.rejected, 0);
@@ -53,7 +54,7 @@ END_TEST
 /* Would catch the same for submissions with a workflow that a newer version has stored. */
 START_TEST(submissions_that_cannot_be_judged_leave_room_too)
 {
-    int prefetch = mg_consumed_prefetch(stage_scheduler, MG_LANE_NORMAL);
+    int prefetch = mg_consumed_prefetch(&stage_scheduler->consumed, MG_LANE_NORMAL);
     fake_store.definition = "{\"workflow\":\"two\",\"version\":1,\"steps\":\"of another kind\"}";
     char ids[64][16];
     ck_assert_int_eq(prefetch, 64);
@@ -65,7 +66,7 @@ START_TEST(submissions_that_cannot_be_judged_leave_room_too)
         stage_settle();
         fake_loop_advance(10);
     }
-    ck_assert_int_eq(stage_scheduler->works.left.count, room_of(MG_LANE_NORMAL));
+    ck_assert_int_eq(stage_scheduler->shared.works.left.count, room_of(MG_LANE_NORMAL));
     ck_assert_int_eq(fake_broker.requeued, prefetch - room_of(MG_LANE_NORMAL));
 }
 END_TEST
@@ -76,7 +77,7 @@ START_TEST(one_that_no_instance_can_read_is_set_aside_with_an_alert)
     deliver_newer(MG_LANE_REPLIES, "reply", MG_NEWER_DELIVERIES_MAX - 1);
     stage_settle();
     ck_assert_int_eq(fake_broker.rejected, 0);
-    ck_assert_int_eq(stage_scheduler->works.left.count, 1);
+    ck_assert_int_eq(stage_scheduler->shared.works.left.count, 1);
     for (int i = 0; i < 20; i++) {
         deliver_newer(MG_LANE_REPLIES, "reply", MG_NEWER_DELIVERIES_MAX);
     }
@@ -118,12 +119,12 @@ START_TEST(returned_messages_make_room)
         deliver_newer(MG_LANE_COMMANDS, "command", 0);
     }
     stage_settle();
-    ck_assert_int_eq(stage_scheduler->works.left.count, room);
+    ck_assert_int_eq(stage_scheduler->shared.works.left.count, room);
     mg_ack_left_due(stage_scheduler, true);
     ck_assert_int_eq(fake_broker.requeued, room);
     deliver_newer(MG_LANE_COMMANDS, "command", 1);
     stage_settle();
-    ck_assert_int_eq(stage_scheduler->works.left.count, 1);
+    ck_assert_int_eq(stage_scheduler->shared.works.left.count, 1);
     ck_assert_int_eq(fake_broker.requeued, room);
 }
 END_TEST
@@ -146,7 +147,7 @@ END_TEST
 /* Would catch: schedulers that have all left a message, and then take turns at every order. */
 START_TEST(one_that_has_left_something_stands_behind_others_and_keeps_its_place_among_its_like)
 {
-    int64_t before = stage_scheduler->pump.rank;
+    int64_t before = stage_scheduler->shared.rank;
     deliver_newer(MG_LANE_REPLIES, "reply", 0);
     stage_settle();
     ck_assert_int_lt(fake_broker.options.rank, before);

@@ -114,15 +114,15 @@ START_TEST(a_submission_whose_workflow_cannot_be_read_is_left_to_others)
     fake_store.definition = "{\"workflow\":\"two\",\"version\":1,\"steps\":\"of another kind\"}";
     stage_submit("o1", false);
     stage_settle();
-    ck_assert_int_eq(stage_scheduler->works.left.count, 1);
+    ck_assert_int_eq(stage_scheduler->shared.works.left.count, 1);
     ck_assert_int_eq(fake_broker.acked + fake_broker.rejected + fake_broker.requeued, 0);
     ck_assert_int_eq(fake_broker_count("submission"), 0); /* nothing goes to orders.rejected */
     fake_loop_advance(5000);
     ck_assert_int_eq(fake_broker.requeued, 0); /* it is early: the real clock stands */
-    stage_scheduler->works.left.first->leave_at_boot_ms = mg_clock_boot_ms();
+    stage_scheduler->shared.works.left.first->leave_at_boot_ms = mg_clock_boot_ms();
     fake_loop_advance(5000);
     ck_assert_int_eq(fake_broker.requeued, 1);
-    ck_assert_int_eq(stage_scheduler->works.left.count, 0);
+    ck_assert_int_eq(stage_scheduler->shared.works.left.count, 0);
 }
 END_TEST
 
@@ -142,7 +142,7 @@ END_TEST
 /* Would catch: memory that fills with deliveries of lost connections (law 14, everything bounded). */
 START_TEST(messages_of_a_lost_connection_make_room)
 {
-    int prefetch = mg_consumed_prefetch(stage_scheduler, MG_LANE_NORMAL);
+    int prefetch = mg_consumed_prefetch(&stage_scheduler->consumed, MG_LANE_NORMAL);
     for (int i = 0; i < 2 * prefetch + 3; i++) { /* of the consumer before, and of the present one */
         stage_submit("o1", i > 0);
     }
@@ -197,7 +197,7 @@ START_TEST(a_command_that_cannot_be_read_is_answered_and_kept)
     deliver_command(
         "{\"v\":1,\"command_id\":\"c\",\"order_id\":\"o1\",\"command\":\"rejoice\",\"by\":\"ann\"}", false);
     ck_assert_int_eq(fake_broker.rejected, 2);
-    ck_assert_int_eq(stage_scheduler->works.left.count, 1); /* a command of a newer version */
+    ck_assert_int_eq(stage_scheduler->shared.works.left.count, 1); /* a command of a newer version */
     ck_assert_int_eq(fake_broker_count("command_result"), 2);
     ck_assert_int_eq(fake_broker.acked, 0);
 }
@@ -356,7 +356,7 @@ START_TEST(a_type_that_a_newer_version_sends_to_replies_is_left_to_others)
 {
     fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_REPLIES, .type = "echo", .body = "{}"});
     stage_settle();
-    ck_assert_int_eq(stage_scheduler->works.left.count, 1);
+    ck_assert_int_eq(stage_scheduler->shared.works.left.count, 1);
     ck_assert_int_eq(fake_broker.acked + fake_broker.rejected, 0);
 }
 END_TEST

@@ -284,7 +284,7 @@ START_TEST(a_submission_that_cannot_be_kept_without_its_x_death_header_waits)
         .consumer = MG_LANE_NORMAL, .exchange = SHOP, .has_died = true, .message_id = "m1", .body = BODY});
     stage_settle();
     ck_assert_int_eq(fake_broker.rejected + fake_broker.acked, 0);
-    ck_assert_int_eq(stage_scheduler->works.left.count, 1);
+    ck_assert_int_eq(stage_scheduler->shared.works.left.count, 1);
 }
 END_TEST
 

@@ -50,7 +50,7 @@ START_TEST(each_queue_begins_with_one_message)
     }
     submit("o1", 1); /* once before: no suspect */
     ck_assert_int_eq(fake_broker.prefetch[MG_LANE_NORMAL],
-                     mg_consumed_prefetch(stage_scheduler, MG_LANE_NORMAL));
+                     mg_consumed_prefetch(&stage_scheduler->consumed, MG_LANE_NORMAL));
     ck_assert_int_eq(fake_broker.prefetch[MG_LANE_REPLIES], 1);
 }
 END_TEST
@@ -70,7 +70,7 @@ START_TEST(while_a_suspect_is_here_one_message_comes_at_a_time)
     ck_assert(has("o1") && has("o2") && has("o4"));
     submit("o3", 0);
     ck_assert_int_eq(fake_broker.prefetch[MG_LANE_NORMAL],
-                     mg_consumed_prefetch(stage_scheduler, MG_LANE_NORMAL));
+                     mg_consumed_prefetch(&stage_scheduler->consumed, MG_LANE_NORMAL));
 }
 END_TEST
 
@@ -140,7 +140,7 @@ START_TEST(a_message_left_to_a_newer_version_is_no_suspect)
         ck_assert_msg(!fake_broker.is_off[MG_LANE_NORMAL], "%s %s", newer[i].type, newer[i].body);
     }
     settle();
-    ck_assert_int_eq(stage_scheduler->works.left.count, 4);
+    ck_assert_int_eq(stage_scheduler->shared.works.left.count, 4);
     ck_assert_int_gt(fake_broker.prefetch[MG_LANE_REPLIES], 1);
 }
 END_TEST
@@ -152,7 +152,7 @@ START_TEST(a_suspect_is_given_back_like_others)
     mg_scheduler_drain(stage_scheduler);
     settle();
     ck_assert_int_eq(fake_broker.requeued, 1);
-    ck_assert_int_eq(stage_scheduler->works.count, 0);
+    ck_assert_int_eq(stage_scheduler->shared.works.count, 0);
 }
 END_TEST
 
