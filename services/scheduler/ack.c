@@ -10,7 +10,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "core/newer.h"
-#include "scheduler.h"
+#include "io/amqp/topology.h"
 
 /* The wait of a left message before its requeue. With the limit of deliveries, a message of a newer
  * version has 75 s until it is set aside: one step of a rolling restart, and a margin. */
@@ -21,15 +21,15 @@
 /* Minimum interval of the log line, and of a queue's alert: such messages come in floods. */
 #define MG_NEWER_REPORT_MS 60000
 
-static void work_leave(struct mg_scheduler *scheduler, struct mg_work *work)
+static void work_leave(struct mg_ack *ack, struct mg_work *work)
 {
-    mg_consumed_clear(&scheduler->consumed, work);
+    mg_consumed_clear(ack->consumed, work);
     work->leave_at_boot_ms = mg_clock_boot_ms() + MG_LEAVE_MS;
-    scheduler->shared.has_left = true;
-    mg_scheduler_rank(&scheduler->shared);
-    mg_work_list_append(&scheduler->shared.works.left, work);
-    if (!mg_timer_is_active(scheduler->ack.leave_timer)) {
-        mg_timer_start(scheduler->ack.leave_timer, MG_LEAVE_MS, MG_LEAVE_MS);
+    ack->shared->has_left = true;
+    mg_scheduler_rank(ack->shared);
+    mg_work_list_append(&ack->shared->works.left, work);
+    if (!mg_timer_is_active(ack->leave_timer)) {
+        mg_timer_start(ack->leave_timer, MG_LEAVE_MS, MG_LEAVE_MS);
     }
 }
 
@@ -44,22 +44,22 @@ static bool is_time_to_report(int64_t *at_boot_ms)
     return true;
 }
 
-static void newer_left(struct mg_scheduler *scheduler, struct mg_newer_queue *newer, const char *name)
+static void newer_left(struct mg_ack *ack, struct mg_newer_queue *newer, const char *name)
 {
-    mg_metric_add(scheduler->shared.series.left, 1);
-    scheduler->ack.newer_left++;
-    scheduler->shared.has_left = true;
-    mg_scheduler_rank(&scheduler->shared);
+    mg_metric_add(ack->shared->series.left, 1);
+    ack->newer_left++;
+    ack->shared->has_left = true;
+    mg_scheduler_rank(ack->shared);
     if (is_time_to_report(&newer->logged_at_boot_ms)) {
         mg_log(MG_LOG_WARN, "messages of a newer version are left to other schedulers; upgrade this one",
-               MG_LOG_TEXT("queue", name), MG_LOG_NUMBER("left", scheduler->ack.newer_left));
+               MG_LOG_TEXT("queue", name), MG_LOG_NUMBER("left", ack->newer_left));
     }
 }
 
-static void newer_set_aside(struct mg_scheduler *scheduler, struct mg_newer_queue *newer, const char *name)
+static void newer_set_aside(struct mg_ack *ack, struct mg_newer_queue *newer, const char *name)
 {
-    mg_metric_add(scheduler->shared.series.dead_lettered, 1);
-    scheduler->ack.newer_set_aside++;
+    mg_metric_add(ack->shared->series.dead_lettered, 1);
+    ack->newer_set_aside++;
     if (is_time_to_report(&newer->raised_at_boot_ms)) {
         char text[256];
         (void)snprintf(
@@ -68,39 +68,40 @@ static void newer_set_aside(struct mg_scheduler *scheduler, struct mg_newer_queu
             "schedulers, then run makegood dead requeue",
             name, MG_QUEUE_DEAD);
         mg_log(MG_LOG_ERROR, "messages of a newer version are dead-lettered", MG_LOG_TEXT("queue", name),
-               MG_LOG_NUMBER("set_aside", scheduler->ack.newer_set_aside));
-        mg_alert_raise(scheduler, MG_ALERT_NEWER_VERSION, name, text, false);
+               MG_LOG_NUMBER("set_aside", ack->newer_set_aside));
+        mg_alert_raise(ack->alerts, MG_ALERT_NEWER_VERSION, name, text, false);
     }
 }
 
 /* False: the message waits here and is requeued later. */
-static bool newer_end(struct mg_scheduler *scheduler, struct mg_work *work)
+static bool newer_end(struct mg_ack *ack, struct mg_work *work)
 {
-    struct mg_newer_queue *newer = &scheduler->ack.newer[work->lane];
+    struct mg_newer_queue *newer = &ack->newer[work->lane];
     const char *name = mg_consumed_queues[work->lane];
     switch (mg_newer_judge(work->delivery->given_count, newer->held_count,
-                           mg_consumed_prefetch(&scheduler->consumed, work->lane), MG_NEWER_AT_ONCE_MAX)) {
+                           mg_consumed_prefetch(ack->consumed, work->lane), MG_NEWER_AT_ONCE_MAX)) {
     case MG_NEWER_HOLD:
-        newer_left(scheduler, newer, name);
+        newer_left(ack, newer, name);
         newer->held_count++;
         work->is_held_as_newer = true;
-        work_leave(scheduler, work);
+        work_leave(ack, work);
         return false;
     case MG_NEWER_GIVE_BACK:
-        newer_left(scheduler, newer, name);
-        mg_broker_requeue(scheduler->shared.broker, work->delivery);
+        newer_left(ack, newer, name);
+        mg_broker_requeue(ack->shared->broker, work->delivery);
         return true;
     case MG_NEWER_SET_ASIDE:
-        newer_set_aside(scheduler, newer, name);
-        mg_broker_reject(scheduler->shared.broker, work->delivery);
+        newer_set_aside(ack, newer, name);
+        mg_broker_reject(ack->shared->broker, work->delivery);
         return true;
     }
     return true;
 }
 
-void mg_ack_end(void *arg, struct mg_work *work)
+/* A piece of work is settled, and nothing of it is pending. */
+static void on_settled(void *arg, struct mg_work *work)
 {
-    struct mg_scheduler *scheduler = arg;
+    struct mg_ack *ack = arg;
     struct mg_work *origin = work->origin;
     if (work->delivery == NULL && work->end != MG_END_ACK) {
         mg_work_give_up(work); /* the broker only has the message that it follows from */
@@ -108,44 +109,65 @@ void mg_ack_end(void *arg, struct mg_work *work)
     if (work->delivery != NULL) {
         switch (work->end) {
         case MG_END_ACK:
-            mg_broker_ack(scheduler->shared.broker, work->delivery);
+            mg_broker_ack(ack->shared->broker, work->delivery);
             MG_FAILPOINT(SCHEDULER_ACKED);
             break;
         case MG_END_REJECT:
-            mg_metric_add(scheduler->shared.series.dead_lettered, 1);
-            mg_broker_reject(scheduler->shared.broker, work->delivery);
+            mg_metric_add(ack->shared->series.dead_lettered, 1);
+            mg_broker_reject(ack->shared->broker, work->delivery);
             break;
         case MG_END_LEAVE:
-            work_leave(scheduler, work);
+            work_leave(ack, work);
             return;
         case MG_END_NEWER:
-            if (!newer_end(scheduler, work)) {
+            if (!newer_end(ack, work)) {
                 return;
             }
             break;
         }
     }
-    mg_consumed_taken(&scheduler->consumed, work);
-    mg_consumed_clear(&scheduler->consumed, work);
-    mg_work_free(&scheduler->shared.works, work);
+    mg_consumed_taken(ack->consumed, work);
+    mg_consumed_clear(ack->consumed, work);
+    mg_work_free(&ack->shared->works, work);
     if (origin != NULL) {
-        mg_work_release(&scheduler->shared.works, origin);
+        mg_work_release(&ack->shared->works, origin);
     }
-    if (scheduler->shared.is_draining) {
-        mg_scheduler_wake(&scheduler->shared);
+    if (ack->shared->is_draining) {
+        mg_scheduler_wake(ack->shared);
     }
 }
 
-void mg_ack_left_due(struct mg_scheduler *scheduler, bool is_all)
+void mg_ack_left_due(struct mg_ack *ack, bool is_all)
 {
     int64_t now_ms = mg_clock_boot_ms();
-    while (scheduler->shared.works.left.first != NULL &&
-           (is_all || scheduler->shared.works.left.first->leave_at_boot_ms <= now_ms)) {
-        struct mg_work *work = mg_work_list_pop(&scheduler->shared.works.left);
-        scheduler->ack.newer[work->lane].held_count -= work->is_held_as_newer ? 1 : 0;
-        mg_consumed_drop(&scheduler->consumed, work);
+    while (ack->shared->works.left.first != NULL &&
+           (is_all || ack->shared->works.left.first->leave_at_boot_ms <= now_ms)) {
+        struct mg_work *work = mg_work_list_pop(&ack->shared->works.left);
+        ack->newer[work->lane].held_count -= work->is_held_as_newer ? 1 : 0;
+        mg_consumed_drop(ack->consumed, work);
     }
-    if (scheduler->shared.works.left.first == NULL) {
-        mg_timer_stop(scheduler->ack.leave_timer);
+    if (ack->shared->works.left.first == NULL) {
+        mg_timer_stop(ack->leave_timer);
     }
+}
+
+static void on_leave(void *arg)
+{
+    mg_ack_left_due(arg, false);
+}
+
+bool mg_ack_init(struct mg_ack *ack, struct mg_consumed *consumed, struct mg_alerts *alerts)
+{
+    ack->shared = consumed->shared;
+    ack->consumed = consumed;
+    ack->alerts = alerts;
+    ack->shared->works.on_settled = on_settled;
+    ack->shared->works.arg = ack;
+    ack->leave_timer = mg_timer_create(ack->shared->loop, on_leave, ack);
+    return ack->leave_timer != NULL;
+}
+
+void mg_ack_finish(struct mg_ack *ack)
+{
+    mg_timer_destroy(ack->leave_timer);
 }

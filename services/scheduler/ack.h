@@ -5,11 +5,8 @@
 #ifndef MG_SCHEDULER_ACK_H
 #define MG_SCHEDULER_ACK_H
 
-#include "work.h"
-
-#include "base/loop.h"
-
-struct mg_scheduler;
+#include "alert_raise.h"
+#include "consumers.h"
 
 /* Messages of a newer version, from one queue. */
 struct mg_newer_queue {
@@ -19,13 +16,18 @@ struct mg_newer_queue {
 };
 
 struct mg_ack {
+    struct mg_shared *shared;
+    struct mg_consumed *consumed;
+    struct mg_alerts *alerts;
     struct mg_newer_queue newer[MG_LANE_CONSUMERS];
     int64_t newer_left, newer_set_aside; /* messages of a newer version, since the start */
     struct mg_timer *leave_timer;
 };
 
-void mg_ack_end(void *scheduler, struct mg_work *work); /* settled, and nothing is pending */
-void mg_ack_left_due(struct mg_scheduler *scheduler,
+bool mg_ack_init(struct mg_ack *ack, struct mg_consumed *consumed,
+                 struct mg_alerts *alerts); /* false: no memory */
+void mg_ack_finish(struct mg_ack *ack);
+void mg_ack_left_due(struct mg_ack *ack,
                      bool is_all); /* requeues LEAVE and NEWER work that is due, or all of it */
 
 #endif

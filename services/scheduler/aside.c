@@ -165,7 +165,7 @@ static void work_keep(struct mg_aside_order *order, struct mg_work *work)
     struct mg_scheduler *scheduler = order->scheduler;
     mg_consumed_clear(&scheduler->consumed, work); /* it did not crash its handler */
     mg_work_list_append(&order->works, work);
-    scheduler->aside.work_count++;
+    scheduler->shared.works.apart_count++;
     scheduler->aside.held[work->lane]++;
     scheduler->aside.bytes += size_of(work);
 }
@@ -175,7 +175,7 @@ static struct mg_work *work_pop(struct mg_aside_order *order)
     struct mg_asides *aside = &order->scheduler->aside;
     struct mg_work *work = mg_work_list_pop(&order->works);
     if (work != NULL) {
-        aside->work_count--;
+        order->scheduler->shared.works.apart_count--;
         aside->held[work->lane]--;
         aside->bytes -= size_of(work);
     }
@@ -368,7 +368,7 @@ int mg_aside_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, in
 {
     struct mg_aside_order *order;
     int count = 0;
-    if (scheduler->aside.was_last && !mg_inbox_is_empty(scheduler)) {
+    if (scheduler->aside.was_last && !mg_inbox_is_empty(&scheduler->inbox)) {
         scheduler->aside.was_last = false;
         return 0;
     }
@@ -512,7 +512,7 @@ static void on_set_aside(void *arg, bool changed, const struct mg_err *err)
     if (changed) {
         char text[MG_REFUSAL_TEXT_SIZE + 64];
         snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_SET_ASIDE), order->text);
-        mg_alert_tell(order->scheduler, MG_ALERT_SET_ASIDE, order->order_id, text);
+        mg_alert_tell(&order->scheduler->alerts, MG_ALERT_SET_ASIDE, order->order_id, text);
     }
     order_end(order, order->scheduler->shared.options->instance, order->text);
 }

@@ -42,7 +42,7 @@ struct mg_aside_order {
 struct mg_asides {
     TAILQ_HEAD(, mg_aside_order) orders;
     struct mg_change_log log; /* of other orders while some waited: the proof that a fault is not of all */
-    int order_count, work_count, held[MG_LANE_COUNT];
+    int order_count, held[MG_LANE_COUNT];
     size_t bytes;
     struct mg_buf account;
     bool is_patient; /* the last retry: one order, and a statement may take its whole time */

@@ -68,7 +68,7 @@ void mg_batch_start(struct mg_scheduler *scheduler)
     int count = scheduler->aside.order_count > 0 ? mg_aside_take(scheduler, works, batch_size(scheduler)) : 0;
     bool is_retry = count > 0;
     if (!is_retry) {
-        count = mg_inbox_take(scheduler, works, batch_size(scheduler));
+        count = mg_inbox_take(&scheduler->inbox, works, batch_size(scheduler));
     }
     if (count == 0) {
         return;
@@ -76,13 +76,13 @@ void mg_batch_start(struct mg_scheduler *scheduler)
     struct mg_batch *batch = batch_create(scheduler, works, count);
     if (batch == NULL) {
         while (count > 0) {
-            mg_inbox_put_back(scheduler, works[--count]);
+            mg_inbox_put_back(&scheduler->inbox, works[--count]);
         }
         mg_timer_start(scheduler->batcher.backoff, MG_BACKOFF_BASE_MS, 0);
         return;
     }
     scheduler->batcher.batch = batch;
-    scheduler->batcher.number++;
+    scheduler->workflows.batch++;
     batch->is_retry = is_retry;
     mg_batch_read(batch);
     if (scheduler->aside.order_count + scheduler->set_aside.count > 0 && !is_retry) {
@@ -187,7 +187,7 @@ static void batch_settle(struct mg_batch *batch)
             fold_poisoned(scheduler, item->fold, "the order changed during each decision");
         }
         if (item->outcome == FOLD_AGAIN) {
-            mg_inbox_put_back(scheduler, item->work);
+            mg_inbox_put_back(&scheduler->inbox, item->work);
         }
     }
     for (int i = 0; i < batch->item_count; i++) {
@@ -199,7 +199,7 @@ static void batch_settle(struct mg_batch *batch)
             }
             if (item->is_recalled && !item->fold->is_recalled) { /* once per order and batch */
                 item->fold->is_recalled = true;
-                mg_owed_recall(scheduler, item->work, item->order_id);
+                mg_owed_recall(&scheduler->owing, item->work, item->order_id);
             }
         }
         if (item->outcome == FOLD_STORED || item->outcome == FOLD_POISONED) {
@@ -284,7 +284,7 @@ static void fold_poisoned(struct mg_scheduler *scheduler, const struct mg_fold *
            MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", why));
     char text[512];
     snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_POISONED), why);
-    mg_alert_raise(scheduler, MG_ALERT_POISONED, fold->order_id, text, false);
+    mg_alert_raise(&scheduler->alerts, MG_ALERT_POISONED, fold->order_id, text, false);
 }
 
 static void fold_stored(struct mg_scheduler *scheduler, struct mg_fold *fold)
@@ -299,7 +299,7 @@ static void fold_stored(struct mg_scheduler *scheduler, struct mg_fold *fold)
     }
     sends_prune(fold);
     mg_fold_count(fold);
-    mg_outbox_add_all(scheduler, &fold->sends);
+    mg_outbox_add_all(&scheduler->outbox, &fold->sends);
 }
 
 /* Drops requests that a later cause of the same batch has overtaken. */
@@ -338,10 +338,10 @@ static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
            MG_LOG_NUMBER("causes", batch->item_count));
     if (batch->item_count ==
         1) { /* the store may take others, which then tell that this one is refused alone */
-        mg_inbox_put_behind(scheduler, batch->items[0].work);
+        mg_inbox_put_behind(&scheduler->inbox, batch->items[0].work);
     }
     for (int i = batch->item_count - 1; i >= 0 && batch->item_count > 1; i--) {
-        mg_inbox_put_back(scheduler, batch->items[i].work);
+        mg_inbox_put_back(&scheduler->inbox, batch->items[i].work);
     }
     mg_standstill_note(scheduler, batch->item_count > 0 ? batch->items[0].order_id : "", err->text);
     int64_t after_ms =
@@ -365,7 +365,7 @@ static void batch_end(struct mg_batch *batch)
     scheduler->batcher.causes_done += (uint64_t)batch->item_count; /* agents' reports are no causes */
     scheduler->batcher.batch = NULL;
     mg_batch_destroy(batch);
-    mg_outbox_pump(scheduler);
+    mg_outbox_pump(&scheduler->outbox);
     mg_scheduler_wake(&scheduler->shared);
 }
 

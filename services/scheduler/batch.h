@@ -16,7 +16,7 @@ struct mg_scheduler;
 
 struct mg_batcher {
     struct mg_batch *batch; /* NULL: none is in hand */
-    uint64_t number, causes_done;
+    uint64_t causes_done;
     struct mg_timer *backoff;
     struct mg_timer *pace; /* while it runs, the next batch waits for more causes */
     size_t cause_bytes;    /* memory of a batch per cause, the recent maximum (batch_note_size) */

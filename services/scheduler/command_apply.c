@@ -65,14 +65,14 @@ static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item 
                                 .correlation_id =
                                     is_correlated ? delivery->correlation_id : mg_slice_of(result.command_id),
                                 .body = mg_buf_slice(&batch->scratch)};
-    return batch->scratch.failed ? NULL : mg_send_create(batch->scheduler, &spec);
+    return batch->scratch.failed ? NULL : mg_send_create(&batch->scheduler->outbox, &spec);
 }
 
 void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, bool may_pass, const char *text)
 {
     struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, may_pass, NULL, text);
     if (send != NULL) {
-        mg_outbox_add(batch->scheduler, send);
+        mg_outbox_add(&batch->scheduler->outbox, send);
     }
     mg_work_settle(&batch->scheduler->shared.works, item->work, MG_END_ACK);
 }
@@ -122,7 +122,7 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
         mg_log(MG_LOG_WARN, "a command cannot be read", MG_LOG_TEXT("why", err.text));
         struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, false, NULL, err.text);
         if (send != NULL) {
-            mg_outbox_add(batch->scheduler, send);
+            mg_outbox_add(&batch->scheduler->outbox, send);
         }
     }
     if (class != MG_OK) {
@@ -134,7 +134,7 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
         return false;
     }
     if (command->kind == MG_CAUSE_OWED) {
-        mg_owed_resend(batch->scheduler, work, command->order_id);
+        mg_owed_resend(&batch->scheduler->owing, work, command->order_id);
         return false;
     }
     item->command = command;

@@ -5,15 +5,17 @@
 #ifndef MG_SCHEDULER_CONFIRM_H
 #define MG_SCHEDULER_CONFIRM_H
 
-#include "outbox.h"
+#include "inbox.h"
+#include "owed_statuses.h"
 
 struct mg_confirm {
+    struct mg_shared *shared;
+    struct mg_inbox *inbox;
+    struct mg_owing *owing;
     int64_t refused_raised_at_boot_ms; /* last report that refused messages are not kept; 0: none */
 };
 
-/* The outbox's callbacks. */
-void mg_confirm_arrived(void *scheduler, struct mg_send *send);
-void mg_confirm_failed(void *scheduler, struct mg_send *send, enum mg_publish_outcome outcome,
-                       const char *why, bool is_repeated);
+/* From then on the outbox reports to it. */
+void mg_confirm_init(struct mg_confirm *confirm, struct mg_inbox *inbox, struct mg_owing *owing);
 
 #endif

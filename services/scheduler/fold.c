@@ -186,7 +186,7 @@ static void status_send(struct mg_batch *batch, struct mg_item *item, const stru
     if (fold->record->reply_to.data == NULL) {
         return;
     }
-    struct mg_send *send = mg_status_send(batch->scheduler, item->work, fold->record, status);
+    struct mg_send *send = mg_status_send(&batch->scheduler->outbox, item->work, fold->record, status);
     if (send == NULL) {
         fold->has_failed = true;
         return;
@@ -310,7 +310,7 @@ static void effect_alert(struct mg_batch *batch, struct mg_item *item, const str
                                 .routing_key = MG_QUEUE_ALERTS,
                                 .type = "alert",
                                 .body = mg_buf_slice(&batch->scratch)};
-    struct mg_send *send = batch->scratch.failed ? NULL : mg_send_create(batch->scheduler, &spec);
+    struct mg_send *send = batch->scratch.failed ? NULL : mg_send_create(&batch->scheduler->outbox, &spec);
     if (send != NULL) {
         TAILQ_INSERT_TAIL(&fold->sends, send, entry);
     }

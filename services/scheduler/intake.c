@@ -100,7 +100,7 @@ static struct mg_send *rejection_make(struct mg_batch *batch, struct mg_work *wo
                                 .type = "status",
                                 .correlation_id = delivery->correlation_id,
                                 .body = mg_buf_slice(&batch->scratch)};
-    struct mg_send *send = batch->scratch.failed ? NULL : mg_send_create(batch->scheduler, &spec);
+    struct mg_send *send = batch->scratch.failed ? NULL : mg_send_create(&batch->scheduler->outbox, &spec);
     if (send != NULL) {
         send->is_status = true;
         send->status = MG_STATUS_REJECTED;
@@ -135,7 +135,7 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
     }
     bool is_answered = is_refusal_answered(delivery);
     struct mg_send *status = is_answered ? rejection_make(batch, work, order_id, code, reason) : NULL;
-    struct mg_send *send = mg_send_create(batch->scheduler, &spec);
+    struct mg_send *send = mg_send_create(&batch->scheduler->outbox, &spec);
     if (send == NULL || (is_answered && status == NULL)) {
         free(status);
         free(send);
@@ -156,7 +156,7 @@ static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const ch
     if (end != MG_END_LEAVE) {
         mg_metric_add(batch->scheduler->shared.series.submissions[MG_SUBMITTED_REJECTED], 1);
     }
-    mg_outbox_add_all(batch->scheduler, &list);
+    mg_outbox_add_all(&batch->scheduler->outbox, &list);
     mg_work_settle(&batch->scheduler->shared.works, work, end);
     return false;
 }

@@ -12,7 +12,6 @@
 
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "scheduler.h"
 
 /* Publishes of a message to one of Makegood's own queues before it counts as not taken; each waits for the
  * confirm time-out. The queue of a client or a service gets one. */
@@ -20,6 +19,16 @@
 /* Retry period if the broker has no room although no publish is outstanding. */
 #define MG_OUTBOX_RETRY_MS 20
 #define MG_SEND_TEXTS      10 /* texts after a send, a NUL each */
+
+bool mg_outbox_init(struct mg_outbox *outbox, struct mg_shared *shared)
+{
+    outbox->shared = shared;
+    TAILQ_INIT(&outbox->unsent);
+    TAILQ_INIT(&outbox->sent);
+    mg_buf_init(&outbox->scratch, MG_MESSAGE_MAX);
+    outbox->retry = mg_scheduler_timer(shared);
+    return outbox->retry != NULL;
+}
 
 void mg_send_list_drop(struct mg_send_list *list)
 {
@@ -31,6 +40,15 @@ void mg_send_list_drop(struct mg_send_list *list)
         }
         free(send);
     }
+}
+
+void mg_outbox_finish(struct mg_outbox *outbox)
+{
+    mg_send_list_drop(&outbox->unsent);
+    mg_send_list_drop(&outbox->sent);
+    outbox->sent_count = 0;
+    mg_buf_finish(&outbox->scratch);
+    mg_timer_destroy(outbox->retry);
 }
 
 static struct mg_slice text_put(char **at, struct mg_slice text)
@@ -45,7 +63,7 @@ static struct mg_slice text_put(char **at, struct mg_slice text)
     return copy;
 }
 
-struct mg_send *mg_send_create(struct mg_scheduler *scheduler, const struct mg_send_spec *spec)
+struct mg_send *mg_send_create(struct mg_outbox *outbox, const struct mg_send_spec *spec)
 {
     struct mg_slice key = mg_slice_of(spec->routing_key);
     struct mg_slice rendered = spec->request != NULL ? spec->request->request : (struct mg_slice){NULL, 0};
@@ -57,9 +75,9 @@ struct mg_send *mg_send_create(struct mg_scheduler *scheduler, const struct mg_s
     if (send == NULL) {
         return NULL;
     }
-    scheduler->outbox.made_bytes += size;
+    outbox->made_bytes += size;
     char *at = (char *)(send + 1);
-    send->scheduler = scheduler;
+    send->outbox = outbox;
     send->work = spec->work;
     send->kind = spec->kind;
     send->exchange = spec->exchange;
@@ -82,30 +100,30 @@ struct mg_send *mg_send_create(struct mg_scheduler *scheduler, const struct mg_s
     return send;
 }
 
-void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send *send)
+void mg_outbox_add(struct mg_outbox *outbox, struct mg_send *send)
 {
     if (send->work != NULL) {
         mg_work_hold(send->work);
     }
-    TAILQ_INSERT_TAIL(&scheduler->outbox.unsent, send, entry);
+    TAILQ_INSERT_TAIL(&outbox->unsent, send, entry);
 }
 
-void mg_outbox_add_all(struct mg_scheduler *scheduler, struct mg_send_list *list)
+void mg_outbox_add_all(struct mg_outbox *outbox, struct mg_send_list *list)
 {
     while (!TAILQ_EMPTY(list)) {
         struct mg_send *send = TAILQ_FIRST(list);
         TAILQ_REMOVE(list, send, entry);
-        mg_outbox_add(scheduler, send);
+        mg_outbox_add(outbox, send);
     }
 }
 
 static void send_end(struct mg_send *send)
 {
-    struct mg_scheduler *scheduler = send->scheduler;
+    struct mg_outbox *outbox = send->outbox;
     struct mg_work *work = send->work;
     free(send);
     if (work != NULL) {
-        mg_work_release(&scheduler->shared.works, work);
+        mg_work_release(&outbox->shared->works, work);
     }
 }
 
@@ -118,7 +136,7 @@ static bool is_for_client(const struct mg_send *send)
 static bool is_left_alone(const struct mg_send *send)
 {
     return is_for_client(send)
-               ? mg_silence_holds(&send->scheduler->outbox.silence, send->routing_key)
+               ? mg_silence_holds(&send->outbox->silence, send->routing_key)
                : send->kind == MG_SEND_REQUEST && mg_gate_is_resting(send->gate, send->routing_key);
 }
 
@@ -139,7 +157,7 @@ static bool may_send_again(struct mg_send *send, bool is_up)
  * sent proves nothing. */
 static void silence_note(const struct mg_send *send, enum mg_publish_outcome outcome, bool is_up)
 {
-    struct mg_silence *silence = &send->scheduler->outbox.silence;
+    struct mg_silence *silence = &send->outbox->silence;
     if (!is_for_client(send) || outcome == MG_PUBLISH_UNSENT) {
         return;
     }
@@ -153,12 +171,11 @@ static void silence_note(const struct mg_send *send, enum mg_publish_outcome out
 static void on_published(void *arg, enum mg_publish_outcome outcome)
 {
     struct mg_send *send = arg;
-    struct mg_scheduler *scheduler = send->scheduler;
-    struct mg_outbox *outbox = &scheduler->outbox;
+    struct mg_outbox *outbox = send->outbox;
     TAILQ_REMOVE(&outbox->sent, send, entry);
     outbox->sent_count--;
     bool is_answered = outcome != MG_PUBLISH_UNKNOWN && outcome != MG_PUBLISH_UNSENT;
-    bool is_up = is_answered || mg_broker_is_up(scheduler->shared.broker, NULL, 0);
+    bool is_up = is_answered || mg_broker_is_up(outbox->shared->broker, NULL, 0);
     bool is_repeated = !is_answered && may_send_again(send, is_up);
     silence_note(send, outcome, is_up);
     if (outcome == MG_PUBLISH_CONFIRMED) {
@@ -171,14 +188,14 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
         outbox->on_failed(outbox->arg, send, outcome, mg_publish_outcome_name(outcome), is_repeated);
         send_end(send);
     }
-    mg_outbox_pump(scheduler);
-    mg_scheduler_wake(&scheduler->shared);
+    mg_outbox_pump(outbox);
+    mg_scheduler_wake(outbox->shared);
 }
 
 /* MG_TRANSIENT: no room or no memory, the send stays. Any other error: it can never be sent. */
 static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
 {
-    struct mg_scheduler *scheduler = send->scheduler;
+    struct mg_outbox *outbox = send->outbox;
     struct mg_message message = {.exchange = send->exchange,
                                  .routing_key = send->routing_key,
                                  .type = send->type,
@@ -192,59 +209,52 @@ static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
                                  .is_again = send->is_again,
                                  .body = send->body};
     if (send->request != NULL) {
-        send->request->sent_at_ms = mg_scheduler_db_now_ms(&scheduler->shared);
-        mg_buf_clear(&scheduler->outbox.scratch);
-        mg_request_write(send->request, &scheduler->outbox.scratch);
-        if (scheduler->outbox.scratch.failed) {
-            return mg_err_set(err, mg_buf_class(&scheduler->outbox.scratch),
+        send->request->sent_at_ms = mg_scheduler_db_now_ms(outbox->shared);
+        mg_buf_clear(&outbox->scratch);
+        mg_request_write(send->request, &outbox->scratch);
+        if (outbox->scratch.failed) {
+            return mg_err_set(err, mg_buf_class(&outbox->scratch),
                               "could not write a request: larger than %zu bytes or no memory",
-                              scheduler->outbox.scratch.max);
+                              outbox->scratch.max);
         }
-        message.body = mg_buf_slice(&scheduler->outbox.scratch);
+        message.body = mg_buf_slice(&outbox->scratch);
     }
-    return mg_broker_publish(scheduler->shared.broker, &message, on_published, send, err);
+    return mg_broker_publish(outbox->shared->broker, &message, on_published, send, err);
 }
 
-void mg_outbox_pump(struct mg_scheduler *scheduler)
+void mg_outbox_pump(struct mg_outbox *outbox)
 {
-    while (!TAILQ_EMPTY(&scheduler->outbox.unsent) && mg_broker_is_up(scheduler->shared.broker, NULL, 0)) {
-        struct mg_send *send = TAILQ_FIRST(&scheduler->outbox.unsent);
+    while (!TAILQ_EMPTY(&outbox->unsent) && mg_broker_is_up(outbox->shared->broker, NULL, 0)) {
+        struct mg_send *send = TAILQ_FIRST(&outbox->unsent);
         struct mg_err err;
         if (is_left_alone(send)) {
-            TAILQ_REMOVE(&scheduler->outbox.unsent, send, entry);
-            scheduler->outbox.on_failed(scheduler->outbox.arg, send, MG_PUBLISH_REFUSED,
-                                        "its queue accepts no messages at present", false);
+            TAILQ_REMOVE(&outbox->unsent, send, entry);
+            outbox->on_failed(outbox->arg, send, MG_PUBLISH_REFUSED,
+                              "its queue accepts no messages at present", false);
             send_end(send);
             continue;
         }
         enum mg_class class = send_publish(send, &err);
         if (class == MG_TRANSIENT) {
-            if (scheduler->outbox.sent_count == 0 && !mg_timer_is_active(scheduler->outbox.retry)) {
-                mg_timer_start(scheduler->outbox.retry, MG_OUTBOX_RETRY_MS, 0);
+            if (outbox->sent_count == 0 && !mg_timer_is_active(outbox->retry)) {
+                mg_timer_start(outbox->retry, MG_OUTBOX_RETRY_MS, 0);
             }
             return;
         }
-        TAILQ_REMOVE(&scheduler->outbox.unsent, send, entry);
+        TAILQ_REMOVE(&outbox->unsent, send, entry);
         if (class == MG_OK) {
             MG_FAILPOINT(SCHEDULER_PUBLISHED);
             send->tries++;
             if (is_for_client(send)) {
-                mg_silence_try(&scheduler->outbox.silence, send->routing_key);
+                mg_silence_try(&outbox->silence, send->routing_key);
             }
-            scheduler->outbox.sent_count++;
-            TAILQ_INSERT_TAIL(&scheduler->outbox.sent, send, entry);
+            outbox->sent_count++;
+            TAILQ_INSERT_TAIL(&outbox->sent, send, entry);
         } else {
             mg_log(MG_LOG_ERROR, "cannot publish a message", MG_LOG_TEXT("why", err.text),
                    MG_LOG_TEXT("queue", send->routing_key));
-            scheduler->outbox.on_failed(scheduler->outbox.arg, send, MG_PUBLISH_RETURNED, err.text, false);
+            outbox->on_failed(outbox->arg, send, MG_PUBLISH_RETURNED, err.text, false);
             send_end(send);
         }
     }
-}
-
-void mg_outbox_finish(struct mg_scheduler *scheduler)
-{
-    mg_send_list_drop(&scheduler->outbox.unsent);
-    mg_send_list_drop(&scheduler->outbox.sent);
-    scheduler->outbox.sent_count = 0;
 }

@@ -7,8 +7,9 @@
 
 #include <sys/queue.h>
 
+#include "gates.h"
+#include "shared.h"
 #include "silence.h"
-#include "work.h"
 
 #include "base/buf.h"
 #include "base/loop.h"
@@ -17,13 +18,11 @@
 #include "wire/request.h"
 
 struct mg_debt;
-struct mg_gate;
-struct mg_scheduler;
 
 /* A message from the decision to its confirm. One block of memory: texts follow the struct. */
 struct mg_send {
     TAILQ_ENTRY(mg_send) entry;
-    struct mg_scheduler *scheduler;
+    struct mg_outbox *outbox;
     struct mg_work *work; /* its ack waits for this send; NULL: no work */
     enum mg_send_kind kind;
     int tries;
@@ -56,7 +55,11 @@ struct mg_send_spec {
     const struct mg_request *request;
 };
 
+/* The largest request (see the batch's scratch) with its envelope. */
+#define MG_MESSAGE_MAX (1024 * 1024)
+
 struct mg_outbox {
+    struct mg_shared *shared;
     struct mg_send_list unsent, sent;
     int sent_count;
     size_t made_bytes; /* allocated for sends since the start */
@@ -72,13 +75,14 @@ struct mg_outbox {
     void *arg;
 };
 
-struct mg_send *mg_send_create(struct mg_scheduler *scheduler,
+bool mg_outbox_init(struct mg_outbox *outbox, struct mg_shared *shared); /* false: no memory */
+void mg_outbox_finish(struct mg_outbox *outbox);
+struct mg_send *mg_send_create(struct mg_outbox *outbox,
                                const struct mg_send_spec *spec); /* NULL: no memory */
 void mg_send_list_drop(struct mg_send_list *list);               /* frees the sends; none goes out */
 /* Puts a send into the outbox, and moves a list there. The ack of each send's work now waits for it. */
-void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send *send);
-void mg_outbox_add_all(struct mg_scheduler *scheduler, struct mg_send_list *list);
-void mg_outbox_pump(struct mg_scheduler *scheduler);
-void mg_outbox_finish(struct mg_scheduler *scheduler);
+void mg_outbox_add(struct mg_outbox *outbox, struct mg_send *send);
+void mg_outbox_add_all(struct mg_outbox *outbox, struct mg_send_list *list);
+void mg_outbox_pump(struct mg_outbox *outbox);
 
 #endif

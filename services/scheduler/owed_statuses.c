@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "scheduler.h"
+#include "status_make.h"
 #include "wire/alert.h"
 
 #define MG_MARKS_AT_ONCE  256 /* as many as a batch has causes by default */
@@ -37,7 +37,17 @@ struct mg_owed_mark {
     int64_t rest_ms, due_boot_ms; /* 0: it was not refused alone */
 };
 
-void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const struct mg_owed *owed)
+void mg_owed_init(struct mg_owing *owing, struct mg_alerts *alerts)
+{
+    owing->shared = alerts->shared;
+    owing->outbox = alerts->outbox;
+    owing->alerts = alerts;
+    STAILQ_INIT(&owing->marks);
+    STAILQ_INIT(&owing->in_hand);
+    STAILQ_INIT(&owing->resting);
+}
+
+void mg_owed_mark(struct mg_owing *owing, struct mg_work *work, const struct mg_owed *owed)
 {
     MG_FAILPOINT(SCHEDULER_OWED);
     struct mg_owed_mark *mark = calloc(1, sizeof(*mark));
@@ -56,8 +66,8 @@ void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const st
     if (work != NULL) {
         mg_work_hold(work);
     }
-    STAILQ_INSERT_TAIL(&scheduler->owing.marks, mark, entry);
-    mg_owed_flush(scheduler);
+    STAILQ_INSERT_TAIL(&owing->marks, mark, entry);
+    mg_owed_flush(owing);
 }
 
 /* In front of those that came meanwhile. */
@@ -76,21 +86,21 @@ static void subject_of(const char *queue, char ret_subject[MG_ALERT_SUBJECT_MAX 
     }
 }
 
-static void given_up_report(struct mg_scheduler *scheduler, const struct mg_given_up *given_up)
+static void given_up_report(const struct mg_owing *owing, const struct mg_given_up *given_up)
 {
     char age[32], text[MG_ALERT_TEXT_MAX + 1], subject[MG_ALERT_SUBJECT_MAX + 1];
     bool is_one_of_many = given_up->alerts_open >= MG_GIVEN_UP_ALERTS_MAX;
-    mg_metric_add(scheduler->shared.series.given_up, (double)given_up->count);
+    mg_metric_add(owing->shared->series.given_up, (double)given_up->count);
     mg_log(MG_LOG_WARN, "statuses were given up", MG_LOG_TEXT("queue", given_up->queue),
            MG_LOG_NUMBER("events", given_up->count));
-    mg_duration_format(scheduler->shared.options->owed_for_ms, age, sizeof(age));
+    mg_duration_format(owing->shared->options->owed_for_ms, age, sizeof(age));
     subject_of(is_one_of_many ? MG_GIVEN_UP_OTHERS : given_up->queue, subject);
     snprintf(
         text, sizeof(text),
         "%s%s accepts no statuses; those owed for %s are given up. makegood order show lists them, and a "
         "client that posts its order again receives its state",
         is_one_of_many ? "one of many: " : "", given_up->queue, age);
-    mg_alert_raise(scheduler, MG_ALERT_STATUSES_GIVEN_UP, subject, text, false);
+    mg_alert_raise(owing->alerts, MG_ALERT_STATUSES_GIVEN_UP, subject, text, false);
 }
 
 /* The only one in hand. */
@@ -108,9 +118,8 @@ static void mark_rest(struct mg_owing *owing, const struct mg_err *err)
     STAILQ_INSERT_TAIL(&owing->resting, mark, entry);
 }
 
-static void marks_refused(struct mg_scheduler *scheduler, const struct mg_err *err)
+static void marks_refused(struct mg_owing *owing, const struct mg_err *err)
 {
-    struct mg_owing *owing = &scheduler->owing;
     mg_log(MG_LOG_DEBUG, "could not mark owed statuses", MG_LOG_TEXT("why", err->text));
     if (owing->in_hand_count == 1) {
         mark_rest(owing, err);
@@ -118,33 +127,33 @@ static void marks_refused(struct mg_scheduler *scheduler, const struct mg_err *e
         owing->limit = owing->in_hand_count / 2;
         marks_put_back(owing);
     }
-    mg_timer_start(scheduler->shared.store_retry, MG_STORE_RETRY_MS, 0);
+    mg_timer_start(owing->shared->store_retry, MG_STORE_RETRY_MS, 0);
 }
 
 static void on_marked(void *arg, const struct mg_given_up *given_up, int count, const struct mg_err *err)
 {
-    struct mg_scheduler *scheduler = arg;
+    struct mg_owing *owing = arg;
     if (err != NULL) {
-        marks_refused(scheduler, err);
+        marks_refused(owing, err);
         return;
     }
-    scheduler->owing.limit = scheduler->owing.limit < MG_MARKS_AT_ONCE ? scheduler->owing.limit * 2 : 0;
+    owing->limit = owing->limit < MG_MARKS_AT_ONCE ? owing->limit * 2 : 0;
     MG_FAILPOINT(SCHEDULER_MARKED);
     for (int i = 0; i < count; i++) {
-        given_up_report(scheduler, &given_up[i]);
+        given_up_report(owing, &given_up[i]);
     }
     struct mg_owed_marks stored = STAILQ_HEAD_INITIALIZER(stored); /* a release may begin the next call */
-    STAILQ_CONCAT(&stored, &scheduler->owing.in_hand);
+    STAILQ_CONCAT(&stored, &owing->in_hand);
     while (!STAILQ_EMPTY(&stored)) {
         struct mg_owed_mark *mark = STAILQ_FIRST(&stored);
         STAILQ_REMOVE_HEAD(&stored, entry);
         if (mark->work != NULL) {
-            mg_work_release(&scheduler->shared.works, mark->work);
+            mg_work_release(&owing->shared->works, mark->work);
         }
         free(mark);
     }
-    mg_owed_flush(scheduler);
-    mg_scheduler_wake(&scheduler->shared);
+    mg_owed_flush(owing);
+    mg_scheduler_wake(owing->shared);
 }
 
 /* True: one that rests is due, and is in hand alone. */
@@ -164,9 +173,8 @@ static bool resting_take(struct mg_owing *owing, struct mg_owed *ret_row)
 }
 
 /* Apart from mg_owed_flush, which every turn calls: a frame of this size is probed page by page. */
-static __attribute__((noinline)) void marks_send(struct mg_scheduler *scheduler)
+static __attribute__((noinline)) void marks_send(struct mg_owing *owing)
 {
-    struct mg_owing *owing = &scheduler->owing;
     struct mg_owed rows[MG_MARKS_AT_ONCE];
     int count = resting_take(owing, &rows[0]) ? 1 : 0;
     int limit = count > 0 ? 1 : owing->limit;
@@ -179,28 +187,27 @@ static __attribute__((noinline)) void marks_send(struct mg_scheduler *scheduler)
     }
     owing->in_hand_count = count;
     if (count > 0) {
-        mg_store_mark_owed(scheduler->shared.store, rows, count, scheduler->shared.options->owed_for_ms,
-                           on_marked, scheduler);
+        mg_store_mark_owed(owing->shared->store, rows, count, owing->shared->options->owed_for_ms, on_marked,
+                           owing);
     }
 }
 
-void mg_owed_flush(struct mg_scheduler *scheduler)
+void mg_owed_flush(struct mg_owing *owing)
 {
-    struct mg_owing *owing = &scheduler->owing;
     bool has_marks = !STAILQ_EMPTY(&owing->marks) || !STAILQ_EMPTY(&owing->resting);
-    if (has_marks && STAILQ_EMPTY(&owing->in_hand) && scheduler->shared.is_store_up &&
-        !mg_timer_is_active(scheduler->shared.store_retry)) {
-        marks_send(scheduler);
+    if (has_marks && STAILQ_EMPTY(&owing->in_hand) && owing->shared->is_store_up &&
+        !mg_timer_is_active(owing->shared->store_retry)) {
+        marks_send(owing);
     }
 }
 
-void mg_owed_finish(struct mg_scheduler *scheduler)
+void mg_owed_finish(struct mg_owing *owing)
 {
-    marks_put_back(&scheduler->owing);
-    STAILQ_CONCAT(&scheduler->owing.marks, &scheduler->owing.resting);
-    while (!STAILQ_EMPTY(&scheduler->owing.marks)) {
-        struct mg_owed_mark *mark = STAILQ_FIRST(&scheduler->owing.marks);
-        STAILQ_REMOVE_HEAD(&scheduler->owing.marks, entry);
+    marks_put_back(owing);
+    STAILQ_CONCAT(&owing->marks, &owing->resting);
+    while (!STAILQ_EMPTY(&owing->marks)) {
+        struct mg_owed_mark *mark = STAILQ_FIRST(&owing->marks);
+        STAILQ_REMOVE_HEAD(&owing->marks, entry);
         free(mark);
     }
 }
@@ -208,13 +215,13 @@ void mg_owed_finish(struct mg_scheduler *scheduler)
 /* ---- publishing again ---- */
 
 struct mg_resend {
-    struct mg_scheduler *scheduler;
+    struct mg_owing *owing;
     struct mg_work *work;
     char order_id[MG_ORDER_ID_MAX + 1];
     bool is_asked; /* the work is a command for this alone */
 };
 
-void mg_debt_settle(struct mg_scheduler *scheduler, struct mg_send *send, bool has_arrived)
+void mg_debt_settle(struct mg_owing *owing, struct mg_send *send, bool has_arrived)
 {
     struct mg_debt *debt = send->debt;
     send->debt = NULL;
@@ -222,7 +229,7 @@ void mg_debt_settle(struct mg_scheduler *scheduler, struct mg_send *send, bool h
     debt->open--;
     if (debt->open == 0) {
         debt->owed.is_owed = debt->has_failed;
-        mg_owed_mark(scheduler, send->work, &debt->owed);
+        mg_owed_mark(owing, send->work, &debt->owed);
         free(debt);
     }
 }
@@ -254,7 +261,7 @@ static void event_resend(struct mg_resend *resend, const struct mg_order_record 
         if (record->reply_to.data == NULL || status.seq == 0) {
             continue; /* without a reply queue, or unreadable: it can never go out */
         }
-        struct mg_send *send = mg_status_send(resend->scheduler, resend->work, record, &status);
+        struct mg_send *send = mg_status_send(resend->owing->outbox, resend->work, record, &status);
         if (send == NULL) {
             debt->has_failed = true;
             continue;
@@ -266,11 +273,11 @@ static void event_resend(struct mg_resend *resend, const struct mg_order_record 
     if (debt->open == 0) {
         if (!debt->has_failed) {
             debt->reply_to[0] = '\0'; /* no queue was tried */
-            mg_owed_mark(resend->scheduler, resend->work, &debt->owed);
+            mg_owed_mark(resend->owing, resend->work, &debt->owed);
         }
         free(debt);
     }
-    mg_outbox_add_all(resend->scheduler, &list);
+    mg_outbox_add_all(resend->owing->outbox, &list);
 }
 
 /* Counts like a queue that took nothing: retried with growing delays, up to the time limit. After the
@@ -281,14 +288,14 @@ static void load_failed(struct mg_resend *resend, const struct mg_err *err)
         .order_id = resend->order_id, .version = 0, .is_owed = true, .is_retry = true, .reply_to = ""};
     mg_log(MG_LOG_WARN, "could not load owed statuses; loading is retried",
            MG_LOG_TEXT("order_id", resend->order_id), MG_LOG_TEXT("why", err->text));
-    mg_owed_mark(resend->scheduler, resend->work, &unread);
+    mg_owed_mark(resend->owing, resend->work, &unread);
 }
 
 static void on_owed_loaded(void *arg, const struct mg_order_record *record,
                            const struct mg_event_record *events, int count, const struct mg_err *err)
 {
     struct mg_resend *resend = arg;
-    struct mg_scheduler *scheduler = resend->scheduler;
+    struct mg_owing *owing = resend->owing;
     if (err != NULL) { /* the marks remain, and the supervisor repeats its command */
         load_failed(resend, err);
     }
@@ -296,40 +303,39 @@ static void on_owed_loaded(void *arg, const struct mg_order_record *record,
         event_resend(resend, record, &events[i]);
     }
     if (resend->is_asked) {
-        mg_work_settle(&scheduler->shared.works, resend->work, MG_END_ACK);
+        mg_work_settle(&owing->shared->works, resend->work, MG_END_ACK);
     } else {
-        mg_work_release(&scheduler->shared.works, resend->work);
+        mg_work_release(&owing->shared->works, resend->work);
     }
     free(resend);
-    mg_outbox_pump(scheduler);
-    mg_scheduler_wake(&scheduler->shared);
+    mg_outbox_pump(owing->outbox);
+    mg_scheduler_wake(owing->shared);
 }
 
 /* False: no memory. */
-static bool owed_load(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id,
-                      bool is_asked)
+static bool owed_load(struct mg_owing *owing, struct mg_work *work, const char *order_id, bool is_asked)
 {
     struct mg_resend *resend = calloc(1, sizeof(*resend));
     if (resend == NULL) {
         return false;
     }
-    *resend = (struct mg_resend){.scheduler = scheduler, .work = work, .is_asked = is_asked};
+    *resend = (struct mg_resend){.owing = owing, .work = work, .is_asked = is_asked};
     snprintf(resend->order_id, sizeof(resend->order_id), "%s", order_id);
-    mg_store_load_owed(scheduler->shared.store, order_id, on_owed_loaded, resend);
+    mg_store_load_owed(owing->shared->store, order_id, on_owed_loaded, resend);
     return true;
 }
 
-void mg_owed_resend(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id)
+void mg_owed_resend(struct mg_owing *owing, struct mg_work *work, const char *order_id)
 {
-    if (!owed_load(scheduler, work, order_id, true)) {
-        mg_work_settle(&scheduler->shared.works, work, MG_END_ACK);
+    if (!owed_load(owing, work, order_id, true)) {
+        mg_work_settle(&owing->shared->works, work, MG_END_ACK);
     }
 }
 
-void mg_owed_recall(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id)
+void mg_owed_recall(struct mg_owing *owing, struct mg_work *work, const char *order_id)
 {
     mg_work_hold(work);
-    if (!owed_load(scheduler, work, order_id, false)) {
-        mg_work_release(&scheduler->shared.works, work);
+    if (!owed_load(owing, work, order_id, false)) {
+        mg_work_release(&owing->shared->works, work);
     }
 }

@@ -2,7 +2,7 @@
 #ifndef MG_SCHEDULER_OWED_STATUSES_H
 #define MG_SCHEDULER_OWED_STATUSES_H
 
-#include "outbox.h"
+#include "alert_raise.h"
 
 #include "io/store/owed.h"
 
@@ -18,19 +18,23 @@ struct mg_debt {
 
 /* Marks on their way into the store, one call at a time. */
 struct mg_owing {
+    struct mg_shared *shared;
+    struct mg_outbox *outbox;
+    struct mg_alerts *alerts;
     STAILQ_HEAD(mg_owed_marks, mg_owed_mark) marks, in_hand, resting; /* resting: refused alone */
     int in_hand_count;
     int limit; /* of one call, smaller after a failure; 0: the most */
 };
 
+void mg_owed_init(struct mg_owing *owing, struct mg_alerts *alerts);
+void mg_owed_finish(struct mg_owing *owing);
 /* Marks an event's statuses as owed, or no longer owed. The ack of `work` waits for it. Copies `owed`. */
-void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const struct mg_owed *owed);
+void mg_owed_mark(struct mg_owing *owing, struct mg_work *work, const struct mg_owed *owed);
 /* Publishes the owed statuses of an order, at the supervisor's command. Settles `work`. */
-void mg_owed_resend(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id);
+void mg_owed_resend(struct mg_owing *owing, struct mg_work *work, const char *order_id);
 /* The same, because the client has posted its order again. The ack of `work` waits for it. */
-void mg_owed_recall(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id);
-void mg_debt_settle(struct mg_scheduler *scheduler, struct mg_send *send, bool has_arrived);
-void mg_owed_flush(struct mg_scheduler *scheduler);
-void mg_owed_finish(struct mg_scheduler *scheduler);
+void mg_owed_recall(struct mg_owing *owing, struct mg_work *work, const char *order_id);
+void mg_debt_settle(struct mg_owing *owing, struct mg_send *send, bool has_arrived);
+void mg_owed_flush(struct mg_owing *owing);
 
 #endif

@@ -122,7 +122,7 @@ static bool request_add(struct mg_batch *batch, struct mg_item *item, struct mg_
                                 .correlation_id = mg_slice_of(correlation),
                                 .traceparent = mg_slice_of(traceparent),
                                 .request = request};
-    struct mg_send *send = mg_send_create(batch->scheduler, &spec);
+    struct mg_send *send = mg_send_create(&batch->scheduler->outbox, &spec);
     if (send == NULL) {
         return false;
     }

@@ -22,8 +22,6 @@
 #include "base/log.h"
 #include "route.h"
 
-/* The largest request (see the batch's scratch) with its envelope. */
-#define MG_MESSAGE_MAX (1024 * 1024)
 /* Random part of the rank, for processes started in the same millisecond: with equal ranks they would take
  * turns. */
 #define MG_RANK_LOTS 1000
@@ -52,35 +50,30 @@ static void on_pump(void *arg)
     if (scheduler->shared.has_ended) {
         return;
     }
-    mg_definitions_store(scheduler);
-    mg_owed_flush(scheduler);
+    mg_definitions_store(&scheduler->workflows);
+    mg_owed_flush(&scheduler->owing);
     mg_reports_flush(&scheduler->reports);
-    mg_outbox_pump(scheduler);
+    mg_outbox_pump(&scheduler->outbox);
     bool may_start =
         scheduler->workflows.is_loaded && scheduler->shared.is_store_up && scheduler->is_broker_up &&
         scheduler->batcher.batch == NULL && TAILQ_EMPTY(&scheduler->outbox.unsent) &&
         !mg_timer_is_active(scheduler->batcher.backoff) && !mg_timer_is_active(scheduler->batcher.pace);
-    if (may_start && (!mg_inbox_is_empty(scheduler) || mg_aside_is_due(scheduler))) {
+    if (may_start && (!mg_inbox_is_empty(&scheduler->inbox) || mg_aside_is_due(scheduler))) {
         mg_batch_start(scheduler);
     }
     if (scheduler->shared.is_away || scheduler->shared.is_draining) {
         mg_aside_give_back(scheduler);
     }
     if (scheduler->shared.is_away) { /* the last batch, and deliveries that came before the broker stopped */
-        mg_inbox_give_back(scheduler);
+        mg_inbox_give_back(&scheduler->inbox);
     }
     if (scheduler->shared.is_draining) {
-        mg_ack_left_due(scheduler, true);
+        mg_ack_left_due(&scheduler->ack, true);
     }
     if (scheduler->shared.is_draining && is_idle(scheduler) && !scheduler->is_lingering) {
         scheduler->is_lingering = true;
         mg_timer_start(scheduler->drain_timer, MG_LINGER_MS, 0);
     }
-}
-
-static void on_wake(void *arg)
-{
-    mg_scheduler_wake(&((struct mg_scheduler *)arg)->shared);
 }
 
 static void on_tick(void *arg)
@@ -92,11 +85,6 @@ static void on_tick(void *arg)
     mg_standstill_look(scheduler);
     mg_rest_look(&scheduler->rest, scheduler->batcher.causes_done, mg_clock_boot_ms());
     mg_scheduler_wake(&scheduler->shared);
-}
-
-static void on_leave(void *arg)
-{
-    mg_ack_left_due(arg, false);
 }
 
 static void on_away(void *arg)
@@ -125,8 +113,8 @@ void mg_scheduler_drain(struct mg_scheduler *scheduler)
     }
     scheduler->shared.is_draining = true;
     mg_consumed_update(&scheduler->consumed);
-    mg_inbox_give_back(scheduler);
-    mg_ack_left_due(scheduler, true);
+    mg_inbox_give_back(&scheduler->inbox);
+    mg_ack_left_due(&scheduler->ack, true);
     mg_log(MG_LOG_INFO, "draining", MG_LOG_NUMBER("in_hand", scheduler->shared.works.count));
     mg_timer_start(scheduler->drain_timer, scheduler->shared.options->drain_timeout_ms, 0);
     mg_scheduler_wake(&scheduler->shared);
@@ -200,13 +188,14 @@ static void on_broker_state(void *arg, bool is_up, const char *reason)
         mg_gates_unseen(&scheduler->gates);
         mg_aside_give_back(scheduler); /* they are delivered again */
     }
-    mg_outbox_pump(scheduler);
+    mg_outbox_pump(&scheduler->outbox);
     mg_scheduler_wake(&scheduler->shared);
 }
 
 static void on_delivery(void *arg, struct mg_delivery *delivery)
 {
-    mg_route_delivery(arg, delivery);
+    struct mg_scheduler *scheduler = arg;
+    mg_route_delivery(&scheduler->inbox, &scheduler->outbox, &scheduler->reports, delivery);
 }
 
 /* ---- making and ending ---- */
@@ -261,69 +250,38 @@ static bool timers_create(struct mg_scheduler *scheduler)
 {
     struct mg_loop *loop = scheduler->shared.loop;
     scheduler->shared.pump = mg_idle_create(loop, on_pump, scheduler);
-    scheduler->batcher.backoff = mg_timer_create(loop, on_wake, scheduler);
-    scheduler->batcher.pace = mg_timer_create(loop, on_wake, scheduler);
-    scheduler->outbox.retry = mg_timer_create(loop, on_wake, scheduler);
-    scheduler->shared.store_retry = mg_timer_create(loop, on_wake, scheduler);
-    scheduler->ack.leave_timer = mg_timer_create(loop, on_leave, scheduler);
-    scheduler->isolated.timer = mg_timer_create(loop, on_wake, scheduler);
+    scheduler->batcher.backoff = mg_scheduler_timer(&scheduler->shared);
+    scheduler->batcher.pace = mg_scheduler_timer(&scheduler->shared);
     scheduler->drain_timer = mg_timer_create(loop, on_drained, scheduler);
     scheduler->away_timer = mg_timer_create(loop, on_away, scheduler);
     scheduler->tick = mg_timer_create(loop, on_tick, scheduler);
     return scheduler->shared.pump != NULL && scheduler->batcher.backoff != NULL &&
-           scheduler->batcher.pace != NULL && scheduler->outbox.retry != NULL &&
-           scheduler->shared.store_retry != NULL && scheduler->ack.leave_timer != NULL &&
-           scheduler->isolated.timer != NULL && scheduler->drain_timer != NULL &&
-           scheduler->away_timer != NULL && scheduler->tick != NULL;
+           scheduler->batcher.pace != NULL &&
+
+           scheduler->drain_timer != NULL && scheduler->away_timer != NULL && scheduler->tick != NULL;
 }
 
-static int most(int a, int b)
+/* Each stage gets those that it calls. Lower ones report to higher ones by callbacks. False: no memory. */
+static bool stages_init(struct mg_scheduler *scheduler)
 {
-    return a > b ? a : b;
-}
-
-/* Independent of the limit of submissions, replies and commands up to the default limit are taken: agents
- * cut results to it. */
-static struct mg_json_limits message_limits(const struct mg_json_limits *of_submissions)
-{
-    struct mg_json_limits limits = MG_JSON_LIMITS_DATA;
-    if (of_submissions->max_bytes > limits.max_bytes) {
-        limits.max_bytes = of_submissions->max_bytes;
-    }
-    limits.max_depth = most(limits.max_depth, of_submissions->max_depth);
-    limits.max_members = most(limits.max_members, of_submissions->max_members);
-    return limits;
-}
-
-static void on_gate_alert(void *arg, enum mg_alert alert, const char *subject, const char *text,
-                          bool is_closed)
-{
-    mg_alert_raise(arg, alert, subject, text, is_closed);
-}
-
-static void lists_init(struct mg_scheduler *scheduler)
-{
+    struct mg_shared *shared = &scheduler->shared;
+    scheduler->consumed.shared = scheduler->set_aside.shared = shared;
+    scheduler->gates = (struct mg_gates){.shared = shared, .unconfirmed = &scheduler->outbox.sent_count};
+    scheduler->inbox = (struct mg_inbox){.shared = shared,
+                                         .consumed = &scheduler->consumed,
+                                         .isolated = &scheduler->isolated,
+                                         .gates = &scheduler->gates};
+    scheduler->workflows.shared = shared;
+    scheduler->workflows.gates = &scheduler->gates;
     TAILQ_INIT(&scheduler->aside.orders);
-    TAILQ_INIT(&scheduler->outbox.unsent);
-    TAILQ_INIT(&scheduler->outbox.sent);
-    STAILQ_INIT(&scheduler->owing.marks);
-    STAILQ_INIT(&scheduler->owing.in_hand);
-    STAILQ_INIT(&scheduler->owing.resting);
-    mg_reports_init(&scheduler->reports, &scheduler->shared);
-}
-
-/* Lower stages report to higher ones by callbacks. */
-static void stages_connect(struct mg_scheduler *scheduler)
-{
-    scheduler->shared.works.on_settled = mg_ack_end;
-    scheduler->shared.works.arg = scheduler;
-    scheduler->consumed.shared = scheduler->set_aside.shared = scheduler->gates.shared = &scheduler->shared;
-    scheduler->gates.unconfirmed = &scheduler->outbox.sent_count;
-    scheduler->gates.raise = on_gate_alert;
-    scheduler->gates.arg = scheduler;
-    scheduler->outbox.on_arrived = mg_confirm_arrived;
-    scheduler->outbox.on_failed = mg_confirm_failed;
-    scheduler->outbox.arg = scheduler;
+    bool has_outbox = mg_outbox_init(&scheduler->outbox, shared);
+    mg_alerts_init(&scheduler->alerts, &scheduler->outbox, &scheduler->gates);
+    mg_owed_init(&scheduler->owing, &scheduler->alerts);
+    mg_confirm_init(&scheduler->confirm, &scheduler->inbox, &scheduler->owing);
+    mg_reports_init(&scheduler->reports, shared);
+    bool has_isolated = mg_isolated_init(&scheduler->isolated, &scheduler->consumed);
+    bool has_ack = mg_ack_init(&scheduler->ack, &scheduler->consumed, &scheduler->alerts);
+    return has_outbox && has_isolated && has_ack;
 }
 
 enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_scheduler_options *options,
@@ -335,23 +293,15 @@ enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_schedule
         mg_definitions_destroy(definitions);
         return mg_err_set(err, MG_TRANSIENT, "could not make the scheduler: no memory");
     }
-    scheduler->shared.loop = loop;
-    scheduler->shared.options = options;
-    scheduler->shared.message_limits = message_limits(&options->limits);
-    scheduler->shared.metrics = metrics;
     scheduler->workflows.definitions = definitions;
-    mg_far_clock_init(&scheduler->shared.db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
-    mg_scheduler_metrics_init(&scheduler->shared.series, metrics);
+    bool has_shared = mg_shared_init(&scheduler->shared, loop, options, metrics);
+    bool has_stages = stages_init(scheduler);
     mg_standstill_init(scheduler);
-    mg_buf_init(&scheduler->outbox.scratch, MG_MESSAGE_MAX);
-    mg_buf_init(&scheduler->alerts.scratch, MG_MESSAGE_MAX);
     scheduler->batcher.cause_bytes = MG_FIRST_CAUSE_BYTES;
-    lists_init(scheduler);
-    stages_connect(scheduler);
     size_t cache_bytes = options->memory_bytes / MG_MEMORY_CACHE;
     scheduler->cache.bytes_max = cache_bytes < MG_CACHE_MAX_BYTES ? cache_bytes : MG_CACHE_MAX_BYTES;
     enum mg_class class = MG_OK;
-    if (!timers_create(scheduler)) {
+    if (!timers_create(scheduler) || !has_shared || !has_stages) {
         class = mg_err_set(err, MG_TRANSIENT, "could not make the scheduler: no memory");
     }
     if (class == MG_OK) {
@@ -378,26 +328,24 @@ void mg_scheduler_destroy(struct mg_scheduler *scheduler)
     }
     mg_store_destroy(scheduler->shared.store);
     mg_batch_destroy(scheduler->batcher.batch);
-    mg_outbox_finish(scheduler);
-    mg_owed_finish(scheduler);
+    mg_outbox_finish(&scheduler->outbox);
+    mg_owed_finish(&scheduler->owing);
     mg_reports_finish(&scheduler->reports);
-    mg_inbox_finish(scheduler);
+    mg_inbox_finish(&scheduler->inbox);
     mg_aside_finish(scheduler);
     mg_set_aside_finish(&scheduler->set_aside);
     if (scheduler->shared.broker != NULL) {
         mg_broker_destroy(scheduler->shared.broker);
     }
     mg_cache_clear(&scheduler->cache);
-    mg_workflows_finish(scheduler);
+    mg_workflows_finish(&scheduler->workflows);
+    mg_alerts_finish(&scheduler->alerts);
+    mg_ack_finish(&scheduler->ack);
+    mg_isolated_finish(&scheduler->isolated);
     mg_gates_finish(&scheduler->gates);
-    mg_buf_finish(&scheduler->outbox.scratch);
-    mg_buf_finish(&scheduler->alerts.scratch);
     mg_timer_destroy(scheduler->batcher.backoff);
     mg_timer_destroy(scheduler->batcher.pace);
-    mg_timer_destroy(scheduler->outbox.retry);
     mg_timer_destroy(scheduler->shared.store_retry);
-    mg_timer_destroy(scheduler->ack.leave_timer);
-    mg_timer_destroy(scheduler->isolated.timer);
     mg_timer_destroy(scheduler->drain_timer);
     mg_timer_destroy(scheduler->away_timer);
     mg_timer_destroy(scheduler->tick);

@@ -17,6 +17,37 @@
 /* Longer than the pause of any scheduler after failures, and than the batches of a prefetch. */
 #define MG_SPARED_FOR_MS 10000
 
+static int most(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Independent of the limit of submissions, replies and commands up to the default limit are taken: agents
+ * cut results to it. */
+static struct mg_json_limits message_limits(const struct mg_json_limits *of_submissions)
+{
+    struct mg_json_limits limits = MG_JSON_LIMITS_DATA;
+    if (of_submissions->max_bytes > limits.max_bytes) {
+        limits.max_bytes = of_submissions->max_bytes;
+    }
+    limits.max_depth = most(limits.max_depth, of_submissions->max_depth);
+    limits.max_members = most(limits.max_members, of_submissions->max_members);
+    return limits;
+}
+
+bool mg_shared_init(struct mg_shared *shared, struct mg_loop *loop,
+                    const struct mg_scheduler_options *options, struct mg_metrics *metrics)
+{
+    shared->loop = loop;
+    shared->options = options;
+    shared->message_limits = message_limits(&options->limits);
+    shared->metrics = metrics;
+    mg_far_clock_init(&shared->db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
+    mg_scheduler_metrics_init(&shared->series, metrics);
+    shared->store_retry = mg_scheduler_timer(shared);
+    return shared->store_retry != NULL;
+}
+
 void mg_scheduler_wake(struct mg_shared *shared)
 {
     if (shared->pump != NULL) {

@@ -34,6 +34,9 @@ struct mg_shared {
     int64_t spared_boot_ms;  /* until then, attempts are not judged as overdue */
 };
 
+/* False: no memory. */
+bool mg_shared_init(struct mg_shared *shared, struct mg_loop *loop,
+                    const struct mg_scheduler_options *options, struct mg_metrics *metrics);
 /* Something changed that may allow the next batch, or end the drain. */
 void mg_scheduler_wake(struct mg_shared *shared);
 /* A timer that wakes the scheduler. NULL: no memory. */

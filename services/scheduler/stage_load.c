@@ -71,7 +71,8 @@ static bool fold_recall(struct mg_batch *batch, struct mg_fold *fold)
     if (record == NULL) {
         return false;
     }
-    fold->workflow = mg_workflows_find(batch->scheduler, record->workflow, record->workflow_version, 0);
+    fold->workflow =
+        mg_workflows_find(&batch->scheduler->workflows, record->workflow, record->workflow_version, 0);
     return fold->workflow != NULL && mg_fold_bind(batch, fold, record);
 }
 
@@ -135,7 +136,7 @@ static struct mg_want *want_add(struct mg_batch *batch, const char *name, int64_
         }
     }
     struct mg_want *want = &batch->wants[batch->want_count++];
-    want->scheduler = batch->scheduler;
+    want->workflows = &batch->scheduler->workflows;
     want->asked = want->version = version;
     want->arg = batch;
     snprintf(want->name, sizeof(want->name), "%s", name);
@@ -151,7 +152,8 @@ static struct mg_workflow_entry *item_find(struct mg_batch *batch, struct mg_ite
     if (item->want != NULL && item->want->outcome == MG_FETCH_FOUND) {
         version = item->want->version;
     }
-    struct mg_workflow_entry *entry = mg_workflows_find(batch->scheduler, name, version, MG_NEWEST_AGE_MS);
+    struct mg_workflow_entry *entry =
+        mg_workflows_find(&batch->scheduler->workflows, name, version, MG_NEWEST_AGE_MS);
     if (entry == NULL && may_fetch) {
         item->want = want_add(batch, name, version);
     }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "json/json.h"
-#include "scheduler.h"
 #include "wire/status.h"
 
 struct mg_status_text mg_status_text_of(struct mg_slice body)
@@ -33,7 +32,7 @@ bool mg_status_kept(const struct mg_event_record *event, int index, struct mg_st
     return body.data != NULL;
 }
 
-struct mg_send *mg_status_send(struct mg_scheduler *scheduler, struct mg_work *work,
+struct mg_send *mg_status_send(struct mg_outbox *outbox, struct mg_work *work,
                                const struct mg_order_record *record, const struct mg_status_text *status)
 {
     if (record->reply_to.data == NULL || status->seq == 0) {
@@ -51,7 +50,7 @@ struct mg_send *mg_status_send(struct mg_scheduler *scheduler, struct mg_work *w
                                 .correlation_id = record->correlation_id,
                                 .traceparent = record->traceparent,
                                 .body = status->body};
-    struct mg_send *send = mg_send_create(scheduler, &spec);
+    struct mg_send *send = mg_send_create(outbox, &spec);
     if (send != NULL) {
         memcpy(send->order_id, record->order_id, sizeof(send->order_id));
         send->version = status->version;

@@ -18,7 +18,7 @@ struct mg_status_text mg_status_text_of(struct mg_slice body); /* in no event */
 bool mg_status_kept(const struct mg_event_record *event, int index, struct mg_status_text *ret_status);
 /* Creates the send of a status to the order's client. NULL: the order has no reply queue, the status
  * cannot be read, or no memory. */
-struct mg_send *mg_status_send(struct mg_scheduler *scheduler, struct mg_work *work,
+struct mg_send *mg_status_send(struct mg_outbox *outbox, struct mg_work *work,
                                const struct mg_order_record *record, const struct mg_status_text *status);
 
 #endif

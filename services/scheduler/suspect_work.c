@@ -7,16 +7,28 @@
 
 #include <stddef.h>
 
-#include "scheduler.h"
 #include "wire/command.h"
 #include "wire/reply.h"
 
 /* The period of the check for `alone`: as long as an ack may wait until it is sent. */
 #define MG_SUSPECT_LOOK_MS 20
 
+bool mg_isolated_init(struct mg_isolated *isolated, struct mg_consumed *consumed)
+{
+    isolated->shared = consumed->shared;
+    isolated->consumed = consumed;
+    isolated->timer = mg_scheduler_timer(isolated->shared);
+    return isolated->timer != NULL;
+}
+
+void mg_isolated_finish(struct mg_isolated *isolated)
+{
+    mg_timer_destroy(isolated->timer);
+}
+
 /* True for a message of a newer version: its deliveries count requeues for other instances, and here it is
  * only parsed. */
-static bool is_newer(struct mg_scheduler *scheduler, const struct mg_work *work)
+static bool is_newer(const struct mg_json_limits *limits, const struct mg_work *work)
 {
     const struct mg_delivery *delivery = work->delivery;
     struct mg_err err;
@@ -28,95 +40,94 @@ static bool is_newer(struct mg_scheduler *scheduler, const struct mg_work *work)
     }
     if (work->lane == MG_LANE_REPLIES) {
         return (delivery->type.data != NULL && !mg_slice_is(delivery->type, "reply")) ||
-               mg_reply_parse(delivery->body, &scheduler->shared.message_limits, &reply, &err) == MG_STALE;
+               mg_reply_parse(delivery->body, limits, &reply, &err) == MG_STALE;
     }
     if (work->lane != MG_LANE_COMMANDS) {
         return false;
     }
-    struct mg_arena *arena = mg_arena_create(scheduler->shared.message_limits.max_bytes);
-    bool is_stale = arena != NULL && mg_command_parse(delivery->body, &scheduler->shared.message_limits,
-                                                      arena, &command, &err) == MG_STALE;
+    struct mg_arena *arena = mg_arena_create(limits->max_bytes);
+    bool is_stale =
+        arena != NULL && mg_command_parse(delivery->body, limits, arena, &command, &err) == MG_STALE;
     mg_arena_destroy(arena);
     return is_stale;
 }
 
-static enum mg_suspicion judge(struct mg_scheduler *scheduler, const struct mg_work *work)
+static enum mg_suspicion judge(const struct mg_json_limits *limits, const struct mg_work *work)
 {
     const struct mg_delivery *delivery = work->delivery;
     enum mg_suspicion suspicion = mg_suspects_judge(delivery->delivery_count);
     bool is_read = suspicion != MG_SUSPECT_NOT && !delivery->is_oversized;
-    return is_read && is_newer(scheduler, work) ? MG_SUSPECT_NOT : suspicion;
+    return is_read && is_newer(limits, work) ? MG_SUSPECT_NOT : suspicion;
 }
 
-static void isolated_add(struct mg_scheduler *scheduler, struct mg_work *work)
+static void isolated_add(struct mg_isolated *isolated, struct mg_work *work)
 {
-    struct mg_work **at = &scheduler->isolated.first;
+    struct mg_work **at = &isolated->first;
     while (*at != NULL && (*at)->delivery->delivery_count <= work->delivery->delivery_count) {
         at = &(*at)->next;
     }
     work->next = *at;
     *at = work;
-    scheduler->isolated.count++;
-    mg_scheduler_wake(&scheduler->shared);
+    isolated->count++;
+    mg_scheduler_wake(isolated->shared);
 }
 
-bool mg_work_isolate(struct mg_scheduler *scheduler, struct mg_work *work)
+bool mg_work_isolate(struct mg_isolated *isolated, struct mg_work *work)
 {
-    work->suspicion = judge(scheduler, work);
+    work->suspicion = judge(&isolated->shared->message_limits, work);
     work->is_alone = work->suspicion != MG_SUSPECT_NOT;
-    if (mg_suspects_came(&scheduler->consumed.suspects, (int)work->lane, work->suspicion)) {
-        mg_consumed_update(&scheduler->consumed);
+    if (mg_suspects_came(&isolated->consumed->suspects, (int)work->lane, work->suspicion)) {
+        mg_consumed_update(isolated->consumed);
     }
     if (work->suspicion == MG_SUSPECT_ISOLATED) {
-        isolated_add(scheduler, work);
+        isolated_add(isolated, work);
     }
     return work->suspicion == MG_SUSPECT_ISOLATED;
 }
 
-static struct mg_work *isolated_pop(struct mg_scheduler *scheduler)
+static struct mg_work *isolated_pop(struct mg_isolated *isolated)
 {
-    struct mg_work *work = scheduler->isolated.first;
+    struct mg_work *work = isolated->first;
     if (work != NULL) {
-        scheduler->isolated.first = work->next;
-        scheduler->isolated.count--;
+        isolated->first = work->next;
+        isolated->count--;
         work->next = NULL;
     }
     return work;
 }
 
 /* True if no delivery is on its way, and the broker has received all acks. */
-static bool is_quiet(const struct mg_scheduler *scheduler)
+static bool is_quiet(const struct mg_isolated *isolated)
 {
     for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
-        if (!mg_broker_is_stopped(scheduler->shared.broker, i) ||
-            mg_broker_unsent_acks(scheduler->shared.broker, i) > 0) {
+        if (!mg_broker_is_stopped(isolated->shared->broker, i) ||
+            mg_broker_unsent_acks(isolated->shared->broker, i) > 0) {
             return false;
         }
     }
     return true;
 }
 
-struct mg_work *mg_isolated_take(struct mg_scheduler *scheduler)
+struct mg_work *mg_isolated_take(struct mg_isolated *isolated)
 {
-    if (scheduler->isolated.first == NULL) {
+    if (isolated->first == NULL) {
         return NULL;
     }
-    bool is_alone = scheduler->shared.works.count == scheduler->isolated.count +
-                                                         scheduler->shared.works.left.count +
-                                                         scheduler->aside.work_count;
-    if (!is_alone || !is_quiet(scheduler)) {
-        if (!mg_timer_is_active(scheduler->isolated.timer)) {
-            mg_timer_start(scheduler->isolated.timer, MG_SUSPECT_LOOK_MS, 0);
+    bool is_alone = isolated->shared->works.count == isolated->count + isolated->shared->works.left.count +
+                                                         isolated->shared->works.apart_count;
+    if (!is_alone || !is_quiet(isolated)) {
+        if (!mg_timer_is_active(isolated->timer)) {
+            mg_timer_start(isolated->timer, MG_SUSPECT_LOOK_MS, 0);
         }
         return NULL;
     }
-    return isolated_pop(scheduler);
+    return isolated_pop(isolated);
 }
 
-void mg_isolated_give_back(struct mg_scheduler *scheduler)
+void mg_isolated_give_back(struct mg_isolated *isolated)
 {
     struct mg_work *work;
-    while ((work = isolated_pop(scheduler)) != NULL) {
-        mg_consumed_drop(&scheduler->consumed, work);
+    while ((work = isolated_pop(isolated)) != NULL) {
+        mg_consumed_drop(isolated->consumed, work);
     }
 }

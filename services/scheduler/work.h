@@ -77,6 +77,7 @@ struct mg_works {
     LIST_HEAD(, mg_work) all;
     int count;
     struct mg_work_list left; /* settled with LEAVE or NEWER, to be requeued later */
+    int apart_count;          /* with orders that wait by themselves (aside.h) */
     /* A work is settled and nothing of it is pending. The callback frees or keeps it. */
     void (*on_settled)(void *arg, struct mg_work *work);
     void *arg;

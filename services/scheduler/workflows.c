@@ -15,7 +15,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/print.h"
-#include "scheduler.h"
 
 #define MG_WORKFLOWS_MAX        512  /* parsed definitions kept; the least recently used makes room */
 #define MG_NEWEST_MAX           1024 /* names with a cached newest version */
@@ -31,80 +30,78 @@ static void entry_destroy(struct mg_workflow_entry *entry)
 }
 
 /* Drops the least recently used entry; never one of the batch in hand. */
-static void cache_shrink(struct mg_scheduler *scheduler)
+static void cache_shrink(struct mg_workflows *workflows)
 {
     struct mg_workflow_entry **oldest = NULL;
-    for (struct mg_workflow_entry **at = &scheduler->workflows.first; *at != NULL; at = &(*at)->next) {
-        if ((*at)->used_in != scheduler->batcher.number &&
-            (oldest == NULL || (*at)->used_in < (*oldest)->used_in)) {
+    for (struct mg_workflow_entry **at = &workflows->first; *at != NULL; at = &(*at)->next) {
+        if ((*at)->used_in != workflows->batch && (oldest == NULL || (*at)->used_in < (*oldest)->used_in)) {
             oldest = at;
         }
     }
     if (oldest != NULL) {
         struct mg_workflow_entry *entry = *oldest;
         *oldest = entry->next;
-        scheduler->workflows.count--;
+        workflows->count--;
         entry_destroy(entry);
     }
 }
 
 /* Takes ownership of the workflow. */
-static void cache_add(struct mg_scheduler *scheduler, struct mg_workflow *workflow)
+static void cache_add(struct mg_workflows *workflows, struct mg_workflow *workflow)
 {
     struct mg_workflow_entry *entry = calloc(1, sizeof(*entry));
     if (entry == NULL) {
         mg_workflow_destroy(workflow);
         return;
     }
-    if (scheduler->workflows.count >= MG_WORKFLOWS_MAX) {
-        cache_shrink(scheduler);
+    if (workflows->count >= MG_WORKFLOWS_MAX) {
+        cache_shrink(workflows);
     }
     entry->workflow = workflow;
-    entry->used_in = scheduler->batcher.number;
+    entry->used_in = workflows->batch;
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        entry->gates[i] = mg_gates_of(&scheduler->gates, workflow->steps[i].service);
+        entry->gates[i] = mg_gates_of(workflows->gates, workflow->steps[i].service);
     }
-    mg_workflow_metrics_init(entry->entered, scheduler->shared.metrics, workflow->name);
-    entry->next = scheduler->workflows.first;
-    scheduler->workflows.first = entry;
-    scheduler->workflows.count++;
+    mg_workflow_metrics_init(entry->entered, workflows->shared->metrics, workflow->name);
+    entry->next = workflows->first;
+    workflows->first = entry;
+    workflows->count++;
 }
 
-static void newest_note(struct mg_scheduler *scheduler, const char *name, int64_t version)
+static void newest_note(struct mg_workflows *workflows, const char *name, int64_t version)
 {
-    struct mg_newest *newest = scheduler->workflows.newest;
+    struct mg_newest *newest = workflows->newest;
     while (newest != NULL && strcmp(newest->name, name) != 0) {
         newest = newest->next;
     }
     if (newest == NULL) {
-        newest = scheduler->workflows.newest_count < MG_NEWEST_MAX ? calloc(1, sizeof(*newest)) : NULL;
+        newest = workflows->newest_count < MG_NEWEST_MAX ? calloc(1, sizeof(*newest)) : NULL;
         if (newest == NULL) {
             return;
         }
         snprintf(newest->name, sizeof(newest->name), "%s", name);
-        newest->next = scheduler->workflows.newest;
-        scheduler->workflows.newest = newest;
-        scheduler->workflows.newest_count++;
+        newest->next = workflows->newest;
+        workflows->newest = newest;
+        workflows->newest_count++;
     }
     newest->version = version;
     newest->read_at_boot_ms = mg_clock_boot_ms();
 }
 
-struct mg_workflow_entry *mg_workflows_find(struct mg_scheduler *scheduler, const char *name, int64_t version,
+struct mg_workflow_entry *mg_workflows_find(struct mg_workflows *workflows, const char *name, int64_t version,
                                             int64_t max_age_ms)
 {
     if (version == 0) {
-        for (const struct mg_newest *newest = scheduler->workflows.newest; newest != NULL;
-             newest = newest->next) {
+        for (const struct mg_newest *newest = workflows->newest; newest != NULL; newest = newest->next) {
             if (strcmp(newest->name, name) == 0 &&
                 mg_clock_boot_ms() - newest->read_at_boot_ms <= max_age_ms) {
                 version = newest->version;
             }
         }
     }
-    for (struct mg_workflow_entry *entry = scheduler->workflows.first; entry != NULL; entry = entry->next) {
+    for (struct mg_workflow_entry *entry = workflows->first; entry != NULL; entry = entry->next) {
         if (entry->workflow->version == version && strcmp(entry->workflow->name, name) == 0) {
-            entry->used_in = scheduler->batcher.number;
+            entry->used_in = workflows->batch;
             return entry;
         }
     }
@@ -112,7 +109,7 @@ struct mg_workflow_entry *mg_workflows_find(struct mg_scheduler *scheduler, cons
 }
 
 /* Puts a definition into the cache, if it is the one that was asked for. */
-static enum mg_fetch_outcome definition_take(struct mg_scheduler *scheduler, const char *name,
+static enum mg_fetch_outcome definition_take(struct mg_workflows *workflows, const char *name,
                                              int64_t version, struct mg_slice definition)
 {
     struct mg_workflow *workflow = NULL;
@@ -127,8 +124,8 @@ static enum mg_fetch_outcome definition_take(struct mg_scheduler *scheduler, con
         mg_workflow_destroy(workflow);
         return MG_FETCH_DAMAGED;
     }
-    cache_add(scheduler, workflow);
-    bool is_cached = mg_workflows_find(scheduler, name, version, 0) != NULL;
+    cache_add(workflows, workflow);
+    bool is_cached = mg_workflows_find(workflows, name, version, 0) != NULL;
     return is_cached ? MG_FETCH_FOUND : MG_FETCH_UNREADABLE;
 }
 
@@ -136,15 +133,15 @@ static void on_fetched(void *arg, bool found, int64_t version, struct mg_slice d
                        const struct mg_err *err)
 {
     struct mg_want *want = arg;
-    struct mg_scheduler *scheduler = want->scheduler;
+    struct mg_workflows *workflows = want->workflows;
     want->outcome = MG_FETCH_UNKNOWN;
     if (err == NULL && found) {
         want->outcome = MG_FETCH_FOUND;
         if (want->asked == 0) {
-            newest_note(scheduler, want->name, version);
+            newest_note(workflows, want->name, version);
         }
-        if (mg_workflows_find(scheduler, want->name, version, 0) == NULL) {
-            want->outcome = definition_take(scheduler, want->name, version, definition);
+        if (mg_workflows_find(workflows, want->name, version, 0) == NULL) {
+            want->outcome = definition_take(workflows, want->name, version, definition);
         }
         want->version = version;
     }
@@ -153,23 +150,23 @@ static void on_fetched(void *arg, bool found, int64_t version, struct mg_slice d
 
 void mg_workflows_fetch(struct mg_want *want)
 {
-    mg_store_get_workflow(want->scheduler->shared.store, want->name, want->asked, on_fetched, want);
+    mg_store_get_workflow(want->workflows->shared->store, want->name, want->asked, on_fetched, want);
 }
 
-void mg_workflows_finish(struct mg_scheduler *scheduler)
+void mg_workflows_finish(struct mg_workflows *workflows)
 {
-    while (scheduler->workflows.first != NULL) {
-        struct mg_workflow_entry *entry = scheduler->workflows.first;
-        scheduler->workflows.first = entry->next;
+    while (workflows->first != NULL) {
+        struct mg_workflow_entry *entry = workflows->first;
+        workflows->first = entry->next;
         entry_destroy(entry);
     }
-    while (scheduler->workflows.newest != NULL) {
-        struct mg_newest *newest = scheduler->workflows.newest;
-        scheduler->workflows.newest = newest->next;
+    while (workflows->newest != NULL) {
+        struct mg_newest *newest = workflows->newest;
+        workflows->newest = newest->next;
         free(newest);
     }
-    mg_definitions_destroy(scheduler->workflows.definitions);
-    scheduler->workflows.definitions = NULL;
+    mg_definitions_destroy(workflows->definitions);
+    workflows->definitions = NULL;
 }
 
 /* ---- files ---- */
@@ -261,44 +258,44 @@ void mg_definitions_destroy(struct mg_definition *definitions)
 
 static void on_stored(void *arg, const struct mg_err *err)
 {
-    struct mg_scheduler *scheduler = arg;
-    struct mg_definition *definition = scheduler->workflows.definitions;
-    scheduler->workflows.is_definition_in_hand = false;
+    struct mg_workflows *workflows = arg;
+    struct mg_definition *definition = workflows->definitions;
+    workflows->is_definition_in_hand = false;
     if (err != NULL && err->class == MG_PERMANENT) { /* other content under the same version */
         mg_log(MG_LOG_ERROR, "cannot load a workflow", MG_LOG_TEXT("file", definition->file),
                MG_LOG_TEXT("why", err->text));
-        mg_scheduler_end(&scheduler->shared, 2);
+        mg_scheduler_end(workflows->shared, 2);
         return;
     }
     if (err != NULL) {
         mg_log(MG_LOG_WARN, "could not load a workflow; loading is retried",
                MG_LOG_TEXT("file", definition->file), MG_LOG_TEXT("why", err->text));
-        mg_timer_start(scheduler->shared.store_retry, MG_DEFINITION_RETRY_MS, 0);
+        mg_timer_start(workflows->shared->store_retry, MG_DEFINITION_RETRY_MS, 0);
         return;
     }
-    scheduler->workflows.definitions = definition->next;
+    workflows->definitions = definition->next;
     definition->next = NULL;
-    if (mg_workflows_find(scheduler, definition->workflow->name, definition->workflow->version, 0) == NULL) {
-        cache_add(scheduler, definition->workflow);
+    if (mg_workflows_find(workflows, definition->workflow->name, definition->workflow->version, 0) == NULL) {
+        cache_add(workflows, definition->workflow);
         definition->workflow = NULL;
     }
     mg_definitions_destroy(definition);
-    mg_definitions_store(scheduler);
+    mg_definitions_store(workflows);
 }
 
-void mg_definitions_store(struct mg_scheduler *scheduler)
+void mg_definitions_store(struct mg_workflows *workflows)
 {
-    const struct mg_definition *definition = scheduler->workflows.definitions;
+    const struct mg_definition *definition = workflows->definitions;
     if (definition == NULL) {
-        if (!scheduler->workflows.is_loaded) {
-            scheduler->workflows.is_loaded = true;
-            mg_scheduler_wake(&scheduler->shared);
+        if (!workflows->is_loaded) {
+            workflows->is_loaded = true;
+            mg_scheduler_wake(workflows->shared);
         }
-    } else if (scheduler->shared.is_store_up && !scheduler->workflows.is_definition_in_hand &&
-               !mg_timer_is_active(scheduler->shared.store_retry)) {
-        scheduler->workflows.is_definition_in_hand = true;
-        mg_store_put_workflow(scheduler->shared.store, definition->workflow->name,
+    } else if (workflows->shared->is_store_up && !workflows->is_definition_in_hand &&
+               !mg_timer_is_active(workflows->shared->store_retry)) {
+        workflows->is_definition_in_hand = true;
+        mg_store_put_workflow(workflows->shared->store, definition->workflow->name,
                               definition->workflow->version, definition->workflow->text, on_stored,
-                              scheduler);
+                              workflows);
     }
 }

@@ -11,7 +11,7 @@ struct mg_workflow_entry {
     struct mg_workflow *workflow;
     struct mg_gate *gates[MG_STEPS_MAX];
     struct mg_metric *entered[MG_ORDER_STATE_COUNT]; /* orders of this workflow, all versions */
-    uint64_t used_in;                                /* number of the last batch that needed it */
+    uint64_t used_in;                                /* the last batch that needed it */
 };
 
 struct mg_newest {
@@ -29,7 +29,7 @@ enum mg_fetch_outcome {
 
 /* A workflow that a batch needs and the cache lacks. */
 struct mg_want {
-    struct mg_scheduler *scheduler;
+    struct mg_workflows *workflows;
     char name[MG_NAME_MAX + 1];
     int64_t asked;   /* 0: the newest */
     int64_t version; /* the version found, once fetched */
@@ -46,8 +46,11 @@ struct mg_definition {
 };
 
 struct mg_workflows {
+    struct mg_shared *shared;
+    struct mg_gates *gates;
     struct mg_workflow_entry *first;
     int count;
+    uint64_t batch; /* number of the last one */
     struct mg_newest *newest;
     int newest_count;
     struct mg_definition *definitions;
@@ -59,11 +62,11 @@ struct mg_workflows {
 enum mg_class mg_definitions_read(const char *directory, struct mg_definition **ret_definitions,
                                   struct mg_err *err) MG_MUSTCHECK;
 void mg_definitions_destroy(struct mg_definition *definitions);
-void mg_definitions_store(struct mg_scheduler *scheduler); /* wakes the scheduler when all are stored */
+void mg_definitions_store(struct mg_workflows *workflows); /* wakes the scheduler when all are stored */
 /* Looks in the cache. Version 0: the newest, if it was read within the last `max_age_ms`. */
-struct mg_workflow_entry *mg_workflows_find(struct mg_scheduler *scheduler, const char *name, int64_t version,
+struct mg_workflow_entry *mg_workflows_find(struct mg_workflows *workflows, const char *name, int64_t version,
                                             int64_t max_age_ms);
 void mg_workflows_fetch(struct mg_want *want);
-void mg_workflows_finish(struct mg_scheduler *scheduler);
+void mg_workflows_finish(struct mg_workflows *workflows);
 
 #endif

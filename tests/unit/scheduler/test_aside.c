@@ -401,7 +401,7 @@ START_TEST(later_causes_join_the_waiting_order)
     stage_submit("o1", false);
     stage_settle();
     ck_assert_int_eq(fake_broker.acked, acked + 3); /* the commands are redelivered anyway */
-    ck_assert_int_eq(stage_scheduler->aside.work_count, 2);
+    ck_assert_int_eq(stage_scheduler->shared.works.apart_count, 2);
     stage_command("c-1", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", "amq.gen-tool");
     stage_settle();
     ck_assert_int_eq(fake_broker_count("command_result"), 1);
@@ -410,7 +410,7 @@ START_TEST(later_causes_join_the_waiting_order)
     fake_store.refused = NULL;
     pass(6000);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
-    ck_assert_int_eq(stage_scheduler->aside.work_count, 0);
+    ck_assert_int_eq(stage_scheduler->shared.works.apart_count, 0);
     ck_assert_int_eq(fake_broker.acked, acked + 6);
 }
 END_TEST

@@ -40,7 +40,7 @@ START_TEST(a_batch_is_cut_by_the_bytes_of_its_messages)
         submit_large(i);
     }
     int batches = 0;
-    while (!mg_inbox_is_empty(stage_scheduler) || stage_scheduler->batcher.batch != NULL) {
+    while (!mg_inbox_is_empty(&stage_scheduler->inbox) || stage_scheduler->batcher.batch != NULL) {
         ck_assert_int_lt(batches++, 10 * ORDERS);
         (void)fake_loop_turn();
         const struct mg_batch *batch = stage_scheduler->batcher.batch;
@@ -63,12 +63,12 @@ END_TEST
 static size_t most_made(void)
 {
     size_t most = 0, before = stage_scheduler->outbox.made_bytes;
-    uint64_t batch = stage_scheduler->batcher.number;
+    uint64_t batch = stage_scheduler->workflows.batch;
     for (int turns = 0; stage_scheduler->shared.works.count > 0; turns++) {
         ck_assert_int_lt(turns, 100 * ORDERS);
         (void)fake_loop_turn();
-        if (stage_scheduler->batcher.number != batch) {
-            batch = stage_scheduler->batcher.number;
+        if (stage_scheduler->workflows.batch != batch) {
+            batch = stage_scheduler->workflows.batch;
             before = stage_scheduler->outbox.made_bytes;
         }
         (void)fake_store_answer();

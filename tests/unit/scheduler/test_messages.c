@@ -469,12 +469,12 @@ END_TEST
 static int lanes_take(enum mg_lane *ret_lanes, int max)
 {
     struct mg_work *works[64];
-    int count = mg_inbox_take(stage_scheduler, works, max);
+    int count = mg_inbox_take(&stage_scheduler->inbox, works, max);
     for (int i = 0; i < count; i++) {
         ret_lanes[i] = works[i]->lane;
     }
     for (int i = count - 1; i >= 0; i--) {
-        mg_inbox_put_back(stage_scheduler, works[i]);
+        mg_inbox_put_back(&stage_scheduler->inbox, works[i]);
     }
     return count;
 }

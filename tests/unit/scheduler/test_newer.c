@@ -120,7 +120,7 @@ START_TEST(returned_messages_make_room)
     }
     stage_settle();
     ck_assert_int_eq(stage_scheduler->shared.works.left.count, room);
-    mg_ack_left_due(stage_scheduler, true);
+    mg_ack_left_due(&stage_scheduler->ack, true);
     ck_assert_int_eq(fake_broker.requeued, room);
     deliver_newer(MG_LANE_COMMANDS, "command", 1);
     stage_settle();
