@@ -14,10 +14,9 @@
 #include "base/json_write.h"
 #include "core/order.h"
 #include "json/scan.h"
+#include "scheduler/batch.h"
 #include "scheduler/fold.h"
 #include "scheduler/order_input.h"
-#include "scheduler/scheduler.h"
-#include "scheduler/stages.h"
 
 /* Of one cause, with the largest order and all its results. */
 #define BATCH_MEMORY_MAX  ((size_t)128 * 1024 * 1024)
@@ -35,7 +34,8 @@ struct kept {
 
 struct mg_desk {
     struct mg_scheduler_options options;
-    struct mg_scheduler scheduler;
+    struct mg_shared shared;
+    struct mg_outbox outbox;
     struct mg_workflow_entry entry;
     struct mg_desk_events events;
     struct mg_order_record *record; /* NULL: no order yet */
@@ -58,21 +58,21 @@ struct mg_desk *mg_desk_create(const struct mg_workflow *workflow, const struct 
         mg_metrics_destroy(metrics);
         return NULL;
     }
-    struct mg_scheduler *scheduler = &desk->scheduler;
+    struct mg_shared *shared = &desk->shared;
     desk->events = *events;
     desk->options = (struct mg_scheduler_options){.instance = "rehearsal",
                                                   .quiesce_ms = QUIESCE_MS,
                                                   .park_ms = PARK_MS,
                                                   .memory_bytes = BATCH_MEMORY_MAX,
                                                   .limits = MG_JSON_LIMITS_SUBMISSION};
-    scheduler->shared.options = &desk->options;
-    scheduler->shared.metrics = metrics;
-    scheduler->shared.message_limits = MG_REQUEST_LIMITS;
-    scheduler->shared.works.on_settled = on_settled;
-    scheduler->shared.works.arg = &scheduler->shared.works;
-    TAILQ_INIT(&scheduler->outbox.unsent);
-    TAILQ_INIT(&scheduler->outbox.sent);
-    mg_scheduler_metrics_init(&scheduler->shared.series, metrics);
+    shared->options = &desk->options;
+    shared->metrics = metrics;
+    shared->message_limits = MG_REQUEST_LIMITS;
+    shared->works.on_settled = on_settled;
+    shared->works.arg = &shared->works;
+    TAILQ_INIT(&desk->outbox.unsent);
+    TAILQ_INIT(&desk->outbox.sent);
+    mg_scheduler_metrics_init(&shared->series, metrics);
     desk->entry.workflow = (struct mg_workflow *)(uintptr_t)workflow; /* only read */
     return desk;
 }
@@ -88,8 +88,8 @@ void mg_desk_destroy(struct mg_desk *desk)
         mg_batch_destroy(kept->batch);
         free(kept);
     }
-    mg_send_list_drop(&desk->scheduler.outbox.unsent);
-    mg_metrics_destroy(desk->scheduler.shared.metrics);
+    mg_send_list_drop(&desk->outbox.unsent);
+    mg_metrics_destroy(desk->shared.metrics);
     free(desk);
 }
 
@@ -108,7 +108,8 @@ static struct mg_batch *batch_create(struct mg_desk *desk, int64_t now_ms)
         mg_arena_destroy(arena);
         return NULL;
     }
-    batch->scheduler = &desk->scheduler;
+    batch->shared = &desk->shared;
+    batch->outbox = &desk->outbox;
     batch->arena = arena;
     batch->items = items;
     batch->folds = folds;
@@ -247,7 +248,7 @@ static bool deliver(struct mg_desk *desk, enum mg_lane lane, const struct mg_del
 {
     struct mg_batch *batch = batch_create(desk, now_ms);
     struct mg_delivery *delivery = batch != NULL ? mg_arena_alloc(batch->arena, sizeof(*delivery)) : NULL;
-    struct mg_work *work = delivery != NULL ? mg_work_create(&desk->scheduler.shared.works, lane) : NULL;
+    struct mg_work *work = delivery != NULL ? mg_work_create(&desk->shared.works, lane) : NULL;
     if (work == NULL) {
         return false;
     }
@@ -256,14 +257,14 @@ static bool deliver(struct mg_desk *desk, enum mg_lane lane, const struct mg_del
     work->delivery = delivery;
     batch->works[batch->work_count++] = work;
     if (delivery->body.data == NULL) {
-        mg_work_free(&desk->scheduler.shared.works, work);
+        mg_work_free(&desk->shared.works, work);
         return false;
     }
     mg_batch_read(batch);
     if (batch->item_count == 0) { /* refused unread: its work is settled, or waits for its messages */
-        sends_report(desk, &desk->scheduler.outbox.unsent);
-        if (!LIST_EMPTY(&desk->scheduler.shared.works.all)) {
-            mg_work_free(&desk->scheduler.shared.works, work);
+        sends_report(desk, &desk->outbox.unsent);
+        if (!LIST_EMPTY(&desk->shared.works.all)) {
+            mg_work_free(&desk->shared.works, work);
         }
         return true;
     }
@@ -278,7 +279,7 @@ static bool deliver(struct mg_desk *desk, enum mg_lane lane, const struct mg_del
     desk->has_failed = desk->has_failed || fold->has_failed;
     changes_report(desk, fold);
     sends_report(desk, &fold->sends);
-    mg_work_free(&desk->scheduler.shared.works, work);
+    mg_work_free(&desk->shared.works, work);
     return !desk->has_failed;
 }
 

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "core/backoff.h"
 #include "lanes.h"
-#include "scheduler.h"
 
 /* The pauses of an order: it goes on within seconds of its lock's end, and a retry of all locked orders
  * together costs one short wait. */
@@ -47,10 +46,31 @@
 
 static void look_up(struct mg_aside_order *order);
 
-static struct mg_aside_order *order_find(const struct mg_scheduler *scheduler, const char *order_id)
+void mg_aside_init(struct mg_asides *aside, struct mg_inbox *inbox, struct mg_set_asides *set_aside,
+                   struct mg_alerts *alerts)
+{
+    aside->shared = inbox->shared;
+    aside->inbox = inbox;
+    aside->set_aside = set_aside;
+    aside->alerts = alerts;
+    TAILQ_INIT(&aside->orders);
+}
+
+void mg_aside_finish(struct mg_asides *aside)
+{
+    mg_buf_finish(&aside->account);
+    struct mg_aside_order *order;
+    while ((order = TAILQ_FIRST(&aside->orders)) != NULL) {
+        TAILQ_REMOVE(&aside->orders, order, entry);
+        free(order);
+    }
+    aside->order_count = 0;
+}
+
+static struct mg_aside_order *order_find(const struct mg_asides *aside, const char *order_id)
 {
     struct mg_aside_order *order;
-    TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
+    TAILQ_FOREACH(order, &aside->orders, entry)
     {
         if (strcmp(order->order_id, order_id) == 0) {
             return order;
@@ -61,25 +81,25 @@ static struct mg_aside_order *order_find(const struct mg_scheduler *scheduler, c
 
 static void order_drop(struct mg_aside_order *order)
 {
-    struct mg_asides *aside = &order->scheduler->aside;
+    struct mg_asides *aside = order->aside;
     TAILQ_REMOVE(&aside->orders, order, entry);
-    mg_metric_set(order->scheduler->shared.series.orders_aside, --aside->order_count);
+    mg_metric_set(order->aside->shared->series.orders_aside, --aside->order_count);
     free(order);
 }
 
 /* NULL: too many wait, or no memory. */
-static struct mg_aside_order *order_add(struct mg_scheduler *scheduler, const char *order_id)
+static struct mg_aside_order *order_add(struct mg_asides *aside, const char *order_id)
 {
     struct mg_aside_order *order =
-        scheduler->aside.order_count < MG_ASIDE_ORDERS_MAX ? calloc(1, sizeof(*order)) : NULL;
+        aside->order_count < MG_ASIDE_ORDERS_MAX ? calloc(1, sizeof(*order)) : NULL;
     if (order == NULL) {
         return NULL;
     }
-    order->scheduler = scheduler;
+    order->aside = aside;
     snprintf(order->order_id, sizeof(order->order_id), "%s", order_id);
     order->since_boot_ms = mg_clock_boot_ms();
-    TAILQ_INSERT_TAIL(&scheduler->aside.orders, order, entry);
-    mg_metric_set(scheduler->shared.series.orders_aside, ++scheduler->aside.order_count);
+    TAILQ_INSERT_TAIL(&aside->orders, order, entry);
+    mg_metric_set(aside->shared->series.orders_aside, ++aside->order_count);
     return order;
 }
 
@@ -103,7 +123,7 @@ static int alike_count(const struct mg_aside_order *order)
 {
     const struct mg_aside_order *other;
     int count = 0;
-    TAILQ_FOREACH(other, &order->scheduler->aside.orders, entry)
+    TAILQ_FOREACH(other, &order->aside->orders, entry)
     {
         bool may_be_of_all = is_waiting(other) && other->refusal != MG_REFUSAL_DAMAGED;
         count += may_be_of_all && is_alike(other, order) ? 1 : 0;
@@ -114,7 +134,7 @@ static int alike_count(const struct mg_aside_order *order)
 /* Another order with changes of the same kinds was stored since. */
 static bool has_witness(const struct mg_aside_order *order)
 {
-    return mg_change_log_has(&order->scheduler->aside.log, &order->changes, order->stored_before);
+    return mg_change_log_has(&order->aside->log, &order->changes, order->stored_before);
 }
 
 /* The orders that wait for one fault of all, this one included; 0: its fault may be its own. */
@@ -127,10 +147,10 @@ static int crowd_count(const struct mg_aside_order *order)
     return count >= MG_ASIDE_ALIKE && !has_witness(order) ? count : 0;
 }
 
-const struct mg_aside_order *mg_aside_crowd(const struct mg_scheduler *scheduler, int *ret_count)
+const struct mg_aside_order *mg_aside_crowd(const struct mg_asides *aside, int *ret_count)
 {
     const struct mg_aside_order *order;
-    TAILQ_FOREACH(order, &scheduler->aside.orders, entry) /* the oldest first */
+    TAILQ_FOREACH(order, &aside->orders, entry) /* the oldest first */
     {
         *ret_count = is_waiting(order) ? crowd_count(order) : 0;
         if (*ret_count > 0) {
@@ -149,33 +169,32 @@ static size_t size_of(const struct mg_work *work)
 
 static bool has_room(const struct mg_aside_order *order, const struct mg_work *work)
 {
-    const struct mg_scheduler *scheduler = order->scheduler;
+    const struct mg_asides *aside = order->aside;
     if (work->delivery == NULL) { /* it waits for nothing from a queue; its origin's is counted there */
         return true;
     }
     int parts = crowd_count(order) > 0 ? MG_ASIDE_SHARE - 1 : 1;
-    return scheduler->aside.held[work->lane] <
-               parts * mg_consumed_prefetch(&scheduler->consumed, work->lane) / MG_ASIDE_SHARE &&
-           scheduler->aside.bytes + size_of(work) <=
-               scheduler->shared.options->memory_bytes / MG_MEMORY_ASIDE;
+    return aside->held[work->lane] <
+               parts * mg_consumed_prefetch(aside->inbox->consumed, work->lane) / MG_ASIDE_SHARE &&
+           aside->bytes + size_of(work) <= aside->shared->options->memory_bytes / MG_MEMORY_ASIDE;
 }
 
 static void work_keep(struct mg_aside_order *order, struct mg_work *work)
 {
-    struct mg_scheduler *scheduler = order->scheduler;
-    mg_consumed_clear(&scheduler->consumed, work); /* it did not crash its handler */
+    struct mg_asides *aside = order->aside;
+    mg_consumed_clear(aside->inbox->consumed, work); /* it did not crash its handler */
     mg_work_list_append(&order->works, work);
-    scheduler->shared.works.apart_count++;
-    scheduler->aside.held[work->lane]++;
-    scheduler->aside.bytes += size_of(work);
+    aside->shared->works.apart_count++;
+    aside->held[work->lane]++;
+    aside->bytes += size_of(work);
 }
 
 static struct mg_work *work_pop(struct mg_aside_order *order)
 {
-    struct mg_asides *aside = &order->scheduler->aside;
+    struct mg_asides *aside = order->aside;
     struct mg_work *work = mg_work_list_pop(&order->works);
     if (work != NULL) {
-        order->scheduler->shared.works.apart_count--;
+        order->aside->shared->works.apart_count--;
         aside->held[work->lane]--;
         aside->bytes -= size_of(work);
     }
@@ -184,9 +203,9 @@ static struct mg_work *work_pop(struct mg_aside_order *order)
 
 /* An operator gets an answer in time, and a supervisor asks again anyway. The rest waits, also a command that
  * was delivered before: its statuses may be owed. */
-static void item_keep(struct mg_batch *batch, struct mg_aside_order *order, struct mg_item *item)
+static void item_keep(const struct mg_asides *aside, struct mg_batch *batch, struct mg_aside_order *order,
+                      struct mg_item *item)
 {
-    struct mg_scheduler *scheduler = batch->scheduler;
     bool comes_again = mg_command_comes_again(item);
     if (item->command != NULL && !item->work->is_again && !comes_again) {
         char text[MG_REFUSAL_TEXT_SIZE + 64];
@@ -198,16 +217,16 @@ static void item_keep(struct mg_batch *batch, struct mg_aside_order *order, stru
                                     : order->text);
         mg_command_refuse(batch, item, order == NULL || !order->is_listed, text);
     } else if (comes_again && (order == NULL || order->works.first != NULL)) {
-        mg_work_settle(&scheduler->shared.works, item->work, MG_END_ACK);
+        mg_work_settle(&aside->shared->works, item->work, MG_END_ACK);
     } else if (order == NULL || !has_room(order, item->work)) {
-        mg_work_settle(&scheduler->shared.works, item->work, MG_END_LEAVE);
+        mg_work_settle(&aside->shared->works, item->work, MG_END_LEAVE);
     } else {
         work_keep(order, item->work);
     }
 }
 
 /* The end of a cause of an order that is set aside: its message is kept in dead.letters. */
-static void work_end(struct mg_scheduler *scheduler, struct mg_work *work)
+static void work_end(struct mg_asides *aside, struct mg_work *work)
 {
     struct mg_work *root = work;
     /* A supervisor's: operators have their answer. */
@@ -218,17 +237,17 @@ static void work_end(struct mg_scheduler *scheduler, struct mg_work *work)
     if (root != work) {
         root->end = MG_END_REJECT; /* the broker has only the message behind a refused request */
     }
-    mg_work_settle(&scheduler->shared.works, work, root != work || comes_again ? MG_END_ACK : MG_END_REJECT);
+    mg_work_settle(&aside->shared->works, work, root != work || comes_again ? MG_END_ACK : MG_END_REJECT);
 }
 
 /* The list says that the order is set aside. It may just have been readmitted, so the table is asked. */
-static void item_doubt(struct mg_batch *batch, struct mg_item *item)
+static void item_doubt(struct mg_asides *aside, struct mg_batch *batch, struct mg_item *item)
 {
-    struct mg_aside_order *order = order_add(batch->scheduler, item->order_id);
+    struct mg_aside_order *order = order_add(aside, item->order_id);
     if (order != NULL) {
         order->is_listed = true;
     }
-    item_keep(batch, order, item);
+    item_keep(aside, batch, order, item);
     if (order != NULL) {
         look_up(order);
     }
@@ -247,7 +266,7 @@ static void order_note(struct mg_aside_order *order, const struct mg_fold *fold,
 {
     const char *sqlstate = fold->refused != NULL ? fold->sqlstate : fold->write->sqlstate;
     if (order->tries == 0 || strcmp(order->sqlstate, sqlstate) != 0) {
-        order->stored_before = order->scheduler->aside.log.count;
+        order->stored_before = order->aside->log.count;
     }
     order->is_read = fold->refused != NULL;
     order->is_new = !order->is_read && fold->write->expected_version == 0;
@@ -257,15 +276,14 @@ static void order_note(struct mg_aside_order *order, const struct mg_fold *fold,
     (void)snprintf(order->text, sizeof(order->text), "%s", text);
 }
 
-void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold)
+void mg_aside_refuse(struct mg_asides *aside, struct mg_batch *batch, struct mg_fold *fold)
 {
-    struct mg_scheduler *scheduler = batch->scheduler;
     enum mg_refusal refusal = fold->refused != NULL ? fold->refusal : fold->write->refusal;
     const char *text = fold->refused != NULL ? fold->refused : fold->write->text;
-    struct mg_aside_order *order = order_find(scheduler, fold->order_id);
+    struct mg_aside_order *order = order_find(aside, fold->order_id);
     bool is_news = order == NULL;
-    order = is_news ? order_add(scheduler, fold->order_id) : order;
-    mg_metric_add(scheduler->shared.series.refusals[refusal], 1);
+    order = is_news ? order_add(aside, fold->order_id) : order;
+    mg_metric_add(aside->shared->series.refusals[refusal], 1);
     mg_log(is_news ? MG_LOG_WARN : MG_LOG_DEBUG,
            "the database refuses an order's rows; the order waits alone",
            MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", text));
@@ -277,7 +295,7 @@ void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold)
     }
     for (int i = 0; i < batch->item_count; i++) {
         if (batch->items[i].fold == fold) {
-            item_keep(batch, order, &batch->items[i]);
+            item_keep(aside, batch, order, &batch->items[i]);
         }
     }
     if (order != NULL && !order->is_asking) {
@@ -299,11 +317,11 @@ static void log_stored(struct mg_change_log *log, const struct mg_fold *fold)
     }
 }
 
-void mg_aside_stored(struct mg_scheduler *scheduler, const struct mg_fold *fold)
+void mg_aside_stored(struct mg_asides *aside, const struct mg_fold *fold)
 {
-    struct mg_aside_order *order = order_find(scheduler, fold->order_id);
+    struct mg_aside_order *order = order_find(aside, fold->order_id);
     if (order == NULL) {
-        log_stored(&scheduler->aside.log, fold);
+        log_stored(&aside->log, fold);
         return;
     }
     mg_log(MG_LOG_INFO, "the database takes an order's rows again", MG_LOG_TEXT("order_id", fold->order_id));
@@ -324,16 +342,16 @@ static bool is_a_try(const struct mg_aside_order *order, const struct mg_item *i
     return is_idle && item->command != NULL && order->retry_boot_ms <= mg_clock_boot_ms();
 }
 
-void mg_aside_join(struct mg_batch *batch)
+void mg_aside_join(struct mg_asides *aside, struct mg_batch *batch)
 {
     int left = 0;
     for (int i = 0; i < batch->item_count; i++) {
         struct mg_item *item = &batch->items[i];
-        struct mg_aside_order *order = order_find(batch->scheduler, item->order_id);
+        struct mg_aside_order *order = order_find(aside, item->order_id);
         if (order != NULL && !is_a_try(order, item)) {
-            item_keep(batch, order, item);
-        } else if (order == NULL && mg_set_aside_has(&batch->scheduler->set_aside, item->order_id)) {
-            item_doubt(batch, item);
+            item_keep(aside, batch, order, item);
+        } else if (order == NULL && mg_set_aside_has(aside->set_aside, item->order_id)) {
+            item_doubt(aside, batch, item);
         } else {
             batch->items[left++] = *item;
         }
@@ -346,10 +364,10 @@ static bool is_due(const struct mg_aside_order *order)
     return order->works.first != NULL && !order->is_asking && order->retry_boot_ms <= mg_clock_boot_ms();
 }
 
-bool mg_aside_is_due(const struct mg_scheduler *scheduler)
+bool mg_aside_is_due(const struct mg_asides *aside)
 {
     const struct mg_aside_order *order;
-    TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
+    TAILQ_FOREACH(order, &aside->orders, entry)
     {
         if (is_due(order)) {
             return true;
@@ -364,15 +382,15 @@ static bool is_patient(const struct mg_aside_order *order)
 }
 
 /* All orders with passing faults, or one other: its search costs some statements. */
-int mg_aside_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, int max)
+int mg_aside_take(struct mg_asides *aside, struct mg_work **ret_works, int max)
 {
     struct mg_aside_order *order;
     int count = 0;
-    if (scheduler->aside.was_last && !mg_inbox_is_empty(&scheduler->inbox)) {
-        scheduler->aside.was_last = false;
+    if (aside->was_last && !mg_inbox_is_empty(aside->inbox)) {
+        aside->was_last = false;
         return 0;
     }
-    TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
+    TAILQ_FOREACH(order, &aside->orders, entry)
     {
         bool may_join =
             count == 0 || (order->refusal == MG_REFUSAL_PASSING && count < max && !is_patient(order));
@@ -383,28 +401,28 @@ int mg_aside_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, in
         while (count < max && order->works.first != NULL) {
             ret_works[count++] = work_pop(order);
         }
-        scheduler->aside.is_patient = is_patient(order);
-        if (order->refusal != MG_REFUSAL_PASSING || scheduler->aside.is_patient) {
+        aside->is_patient = is_patient(order);
+        if (order->refusal != MG_REFUSAL_PASSING || aside->is_patient) {
             break;
         }
     }
-    scheduler->aside.was_last = count > 0;
+    aside->was_last = count > 0;
     return count;
 }
 
-void mg_aside_tried(struct mg_scheduler *scheduler)
+void mg_aside_tried(struct mg_asides *aside)
 {
     struct mg_aside_order *order;
-    TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
+    TAILQ_FOREACH(order, &aside->orders, entry)
     {
         order->is_trying = false; /* neither stored nor refused: its works come back through the inbox */
     }
 }
 
-void mg_aside_look(struct mg_scheduler *scheduler)
+void mg_aside_look(struct mg_asides *aside)
 {
     struct mg_aside_order *order, *next;
-    for (order = TAILQ_FIRST(&scheduler->aside.orders); order != NULL; order = next) {
+    for (order = TAILQ_FIRST(&aside->orders); order != NULL; order = next) {
         next = TAILQ_NEXT(order, entry);
         bool is_in_use = order->works.first != NULL || order->is_trying || order->is_asking;
         if (!is_in_use && mg_clock_boot_ms() - order->retry_boot_ms >= MG_ASIDE_FORGET_MS) {
@@ -413,25 +431,25 @@ void mg_aside_look(struct mg_scheduler *scheduler)
     }
 }
 
-void mg_aside_give_back(struct mg_scheduler *scheduler)
+void mg_aside_give_back(struct mg_asides *aside)
 {
     struct mg_aside_order *order;
-    TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
+    TAILQ_FOREACH(order, &aside->orders, entry)
     {
         struct mg_work *work;
         while ((work = work_pop(order)) != NULL) {
             if (work->delivery != NULL) {
-                mg_consumed_drop(&scheduler->consumed, work);
+                mg_consumed_drop(aside->inbox->consumed, work);
             } else {
-                mg_work_settle(&scheduler->shared.works, work, MG_END_LEAVE);
+                mg_work_settle(&aside->shared->works, work, MG_END_LEAVE);
             }
         }
     }
 }
 
-struct mg_slice mg_aside_account(struct mg_scheduler *scheduler)
+struct mg_slice mg_aside_account(struct mg_asides *aside)
 {
-    struct mg_buf *account = &scheduler->aside.account;
+    struct mg_buf *account = &aside->account;
     const struct mg_aside_order *order;
     if (account->max == 0) {
         mg_buf_init(account, (size_t)MG_ASIDE_ORDERS_MAX * MG_ASIDE_ACCOUNT_SIZE);
@@ -439,7 +457,7 @@ struct mg_slice mg_aside_account(struct mg_scheduler *scheduler)
     mg_buf_clear(account);
     struct mg_json_writer json = mg_json_compact(account);
     mg_json_array_begin(&json);
-    TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
+    TAILQ_FOREACH(order, &aside->orders, entry)
     {
         int64_t for_ms = mg_clock_boot_ms() - order->since_boot_ms;
         if (!is_waiting(order) || for_ms < MG_ASIDE_TOLD_AFTER_MS) {
@@ -453,17 +471,6 @@ struct mg_slice mg_aside_account(struct mg_scheduler *scheduler)
     }
     mg_json_array_end(&json);
     return account->failed ? (struct mg_slice){0} : mg_buf_slice(account);
-}
-
-void mg_aside_finish(struct mg_scheduler *scheduler)
-{
-    mg_buf_finish(&scheduler->aside.account);
-    struct mg_aside_order *order;
-    while ((order = TAILQ_FIRST(&scheduler->aside.orders)) != NULL) {
-        TAILQ_REMOVE(&scheduler->aside.orders, order, entry);
-        free(order);
-    }
-    scheduler->aside.order_count = 0;
 }
 
 /* ---- the end of patience ---- */
@@ -481,12 +488,12 @@ static bool is_over(const struct mg_aside_order *order)
 /* The order is set aside: its messages are kept in dead.letters. */
 static void order_end(struct mg_aside_order *order, const char *by, const char *reason)
 {
-    struct mg_scheduler *scheduler = order->scheduler;
+    struct mg_asides *aside = order->aside;
     struct mg_work *work;
     mg_log(MG_LOG_ERROR, "an order is set aside; its messages are dead-lettered",
            MG_LOG_TEXT("order_id", order->order_id), MG_LOG_TEXT("by", by), MG_LOG_TEXT("why", reason));
     while ((work = work_pop(order)) != NULL) {
-        work_end(scheduler, work);
+        work_end(aside, work);
     }
     order_drop(order);
 }
@@ -495,7 +502,7 @@ static void order_leave(struct mg_aside_order *order)
 {
     struct mg_work *work;
     while ((work = work_pop(order)) != NULL) {
-        mg_work_settle(&order->scheduler->shared.works, work, MG_END_LEAVE);
+        mg_work_settle(&order->aside->shared->works, work, MG_END_LEAVE);
     }
     order_drop(order);
 }
@@ -512,15 +519,15 @@ static void on_set_aside(void *arg, bool changed, const struct mg_err *err)
     if (changed) {
         char text[MG_REFUSAL_TEXT_SIZE + 64];
         snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_SET_ASIDE), order->text);
-        mg_alert_tell(&order->scheduler->alerts, MG_ALERT_SET_ASIDE, order->order_id, text);
+        mg_alert_tell(order->aside->alerts, MG_ALERT_SET_ASIDE, order->order_id, text);
     }
-    order_end(order, order->scheduler->shared.options->instance, order->text);
+    order_end(order, order->aside->shared->options->instance, order->text);
 }
 
 static void on_looked_up(void *arg, const char *by, const char *reason, const struct mg_err *err)
 {
     struct mg_aside_order *order = arg;
-    struct mg_scheduler *scheduler = order->scheduler;
+    struct mg_asides *aside = order->aside;
     order->is_asking = false;
     if (err == NULL && by != NULL) {
         order_end(order, by, reason);
@@ -528,16 +535,16 @@ static void on_looked_up(void *arg, const char *by, const char *reason, const st
         order_leave(order);
     } else if (err == NULL && order->works.first != NULL && is_over(order) && crowd_count(order) == 0) {
         const struct mg_aside row = {
-            .order_id = order->order_id, .by = scheduler->shared.options->instance, .reason = order->text};
+            .order_id = order->order_id, .by = aside->shared->options->instance, .reason = order->text};
         order->is_asking = true;
-        mg_store_set_aside(scheduler->shared.store, &row, on_set_aside, order);
+        mg_store_set_aside(aside->shared->store, &row, on_set_aside, order);
     }
-    mg_scheduler_wake(&scheduler->shared);
+    mg_scheduler_wake(aside->shared);
 }
 
 /* Whether it was set aside, here or elsewhere; orders that are not refused pay nothing for this. */
 static void look_up(struct mg_aside_order *order)
 {
     order->is_asking = true;
-    mg_store_read_aside(order->scheduler->shared.store, order->order_id, on_looked_up, order);
+    mg_store_read_aside(order->aside->shared->store, order->order_id, on_looked_up, order);
 }

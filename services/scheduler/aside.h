@@ -10,19 +10,14 @@
 #define MG_SCHEDULER_ASIDE_H
 
 #include "change.h"
-#include "work.h"
-
-#include "base/buf.h"
-#include "io/store/store.h"
-
-struct mg_batch;
-struct mg_fold;
-struct mg_scheduler;
+#include "inbox.h"
+#include "item.h"
+#include "set_aside.h"
 
 /* One order that waits. */
 struct mg_aside_order {
     TAILQ_ENTRY(mg_aside_order) entry;
-    struct mg_scheduler *scheduler;
+    struct mg_asides *aside;
     char order_id[MG_ORDER_ID_MAX + 1];
     struct mg_work_list works; /* may be empty: the count of tries goes on with the next cause */
     int64_t since_boot_ms, retry_boot_ms;
@@ -40,6 +35,10 @@ struct mg_aside_order {
 };
 
 struct mg_asides {
+    struct mg_shared *shared;
+    struct mg_inbox *inbox;
+    struct mg_set_asides *set_aside;
+    struct mg_alerts *alerts;
     TAILQ_HEAD(, mg_aside_order) orders;
     struct mg_change_log log; /* of other orders while some waited: the proof that a fault is not of all */
     int order_count, held[MG_LANE_COUNT];
@@ -49,24 +48,26 @@ struct mg_asides {
     bool was_last;   /* the last batch was a retry: the next is of others, if there are any */
 };
 
+void mg_aside_init(struct mg_asides *aside, struct mg_inbox *inbox, struct mg_set_asides *set_aside,
+                   struct mg_alerts *alerts);
+void mg_aside_finish(struct mg_asides *aside); /* the works are freed elsewhere */
 /* A fold was refused; its works wait here from now on. */
-void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold);
+void mg_aside_refuse(struct mg_asides *aside, struct mg_batch *batch, struct mg_fold *fold);
 /* The fold is stored: its order waits no longer. */
-void mg_aside_stored(struct mg_scheduler *scheduler, const struct mg_fold *fold);
+void mg_aside_stored(struct mg_asides *aside, const struct mg_fold *fold);
 /* Takes items of waiting orders out of a batch that was read. */
-void mg_aside_join(struct mg_batch *batch);
+void mg_aside_join(struct mg_asides *aside, struct mg_batch *batch);
 /* The works of orders whose pause is over; 0: none, or it is another batch's turn. */
-int mg_aside_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, int max);
+int mg_aside_take(struct mg_asides *aside, struct mg_work **ret_works, int max);
 /* A retry has ended, stored, refused or neither. */
-void mg_aside_tried(struct mg_scheduler *scheduler);
-bool mg_aside_is_due(const struct mg_scheduler *scheduler);
-void mg_aside_look(struct mg_scheduler *scheduler);      /* forgets orders without causes; every tick */
-void mg_aside_give_back(struct mg_scheduler *scheduler); /* requeues all; tries stay counted */
+void mg_aside_tried(struct mg_asides *aside);
+bool mg_aside_is_due(const struct mg_asides *aside);
+void mg_aside_look(struct mg_asides *aside);      /* forgets orders without causes; every tick */
+void mg_aside_give_back(struct mg_asides *aside); /* requeues all; tries stay counted */
 /* Those that have waited for a while, for the heartbeat (process_state.orders_aside); valid until the next
  * call. */
-struct mg_slice mg_aside_account(struct mg_scheduler *scheduler);
+struct mg_slice mg_aside_account(struct mg_asides *aside);
 /* The oldest order that waits with others for a fault of all, and their number; NULL: none does. */
-const struct mg_aside_order *mg_aside_crowd(const struct mg_scheduler *scheduler, int *ret_count);
-void mg_aside_finish(struct mg_scheduler *scheduler); /* the works are freed elsewhere */
+const struct mg_aside_order *mg_aside_crowd(const struct mg_asides *aside, int *ret_count);
 
 #endif

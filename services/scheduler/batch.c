@@ -25,7 +25,6 @@
 #include "core/backoff.h"
 #include "decision_metrics.h"
 #include "order_spans.h"
-#include "scheduler.h"
 
 /* Memory limit of a cause alone in its batch: the largest order, with all its results. */
 #define MG_ALONE_MEMORY_MAX (128u * 1024 * 1024)
@@ -46,8 +45,8 @@
 
 enum fold_outcome { FOLD_STORED, FOLD_AGAIN, FOLD_POISONED, FOLD_ASIDE };
 
-static int batch_size(const struct mg_scheduler *scheduler);
-static struct mg_batch *batch_create(struct mg_scheduler *scheduler, struct mg_work *const *works, int count);
+static int batch_size(const struct mg_batcher *batcher);
+static struct mg_batch *batch_create(struct mg_batcher *batcher, struct mg_work *const *works, int count);
 static void on_loaded(struct mg_batch *batch, const struct mg_err *err);
 static void on_written(struct mg_batch *batch, const struct mg_err *err);
 static void batch_doubt(struct mg_batch *batch);
@@ -57,39 +56,61 @@ static bool batch_has_untried(const struct mg_batch *batch);
 static void batch_end(struct mg_batch *batch);
 static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold *fold);
 static enum fold_outcome item_outcome(struct mg_item *item);
-static void fold_stored(struct mg_scheduler *scheduler, struct mg_fold *fold);
-static void fold_poisoned(struct mg_scheduler *scheduler, const struct mg_fold *fold, const char *why);
+static void fold_stored(const struct mg_batcher *batcher, struct mg_fold *fold);
+static void fold_poisoned(const struct mg_batcher *batcher, const struct mg_fold *fold, const char *why);
 static void sends_prune(struct mg_fold *fold);
 static void batch_note_size(const struct mg_batch *batch);
 
-void mg_batch_start(struct mg_scheduler *scheduler)
+bool mg_batcher_init(struct mg_batcher *batcher, struct mg_loader *loader, struct mg_asides *aside,
+                     struct mg_owing *owing)
+{
+    batcher->shared = aside->shared;
+    batcher->inbox = aside->inbox;
+    batcher->aside = aside;
+    batcher->loader = loader;
+    batcher->owing = owing;
+    batcher->cause_bytes = MG_FIRST_CAUSE_BYTES;
+    batcher->backoff = mg_scheduler_timer(batcher->shared);
+    batcher->pace = mg_scheduler_timer(batcher->shared);
+    return batcher->backoff != NULL && batcher->pace != NULL;
+}
+
+void mg_batcher_finish(struct mg_batcher *batcher)
+{
+    mg_batch_destroy(batcher->batch);
+    mg_timer_destroy(batcher->backoff);
+    mg_timer_destroy(batcher->pace);
+}
+
+void mg_batch_start(struct mg_batcher *batcher)
 {
     struct mg_work *works[MG_BATCH_MAX];
-    int count = scheduler->aside.order_count > 0 ? mg_aside_take(scheduler, works, batch_size(scheduler)) : 0;
+    int count =
+        batcher->aside->order_count > 0 ? mg_aside_take(batcher->aside, works, batch_size(batcher)) : 0;
     bool is_retry = count > 0;
     if (!is_retry) {
-        count = mg_inbox_take(&scheduler->inbox, works, batch_size(scheduler));
+        count = mg_inbox_take(batcher->inbox, works, batch_size(batcher));
     }
     if (count == 0) {
         return;
     }
-    struct mg_batch *batch = batch_create(scheduler, works, count);
+    struct mg_batch *batch = batch_create(batcher, works, count);
     if (batch == NULL) {
         while (count > 0) {
-            mg_inbox_put_back(&scheduler->inbox, works[--count]);
+            mg_inbox_put_back(batcher->inbox, works[--count]);
         }
-        mg_timer_start(scheduler->batcher.backoff, MG_BACKOFF_BASE_MS, 0);
+        mg_timer_start(batcher->backoff, MG_BACKOFF_BASE_MS, 0);
         return;
     }
-    scheduler->batcher.batch = batch;
-    scheduler->workflows.batch++;
+    batcher->batch = batch;
+    batcher->loader->workflows->batch++;
     batch->is_retry = is_retry;
     mg_batch_read(batch);
-    if (scheduler->aside.order_count + scheduler->set_aside.count > 0 && !is_retry) {
-        mg_aside_join(batch);
+    if (batcher->aside->order_count + batcher->aside->set_aside->count > 0 && !is_retry) {
+        mg_aside_join(batcher->aside, batch);
     }
     if (batch->item_count >= MG_PACE_CAUSES) {
-        mg_timer_start(scheduler->batcher.pace, MG_PACE_MS, 0);
+        mg_timer_start(batcher->pace, MG_PACE_MS, 0);
     }
     if (batch->item_count > 0) {
         mg_batch_load(batch, on_loaded);
@@ -123,30 +144,35 @@ static void on_written(struct mg_batch *batch, const struct mg_err *err)
 
 /* As many causes as recently fitted into a batch's memory. A batch that the store did not take may have
  * been too large (large payloads, a slow disk): half of it is tried next, in the end each cause alone. */
-static int batch_size(const struct mg_scheduler *scheduler)
+static int batch_size(const struct mg_batcher *batcher)
 {
-    int size = (int)scheduler->shared.options->batch;
-    size_t room = scheduler->shared.options->memory_bytes / MG_MEMORY_MADE;
-    size_t fit = scheduler->batcher.cause_bytes > 0 ? room / scheduler->batcher.cause_bytes : (size_t)size;
+    int size = (int)batcher->shared->options->batch;
+    size_t room = batcher->shared->options->memory_bytes / MG_MEMORY_MADE;
+    size_t fit = batcher->cause_bytes > 0 ? room / batcher->cause_bytes : (size_t)size;
     if (fit < (size_t)size) {
         size = fit > 0 ? (int)fit : 1;
     }
-    for (uint32_t i = 0; i < scheduler->shared.failures && size > 1; i++) {
+    for (uint32_t i = 0; i < batcher->shared->failures && size > 1; i++) {
         size /= 2;
     }
     return size;
 }
 
 /* NULL: no memory. */
-static struct mg_batch *batch_create(struct mg_scheduler *scheduler, struct mg_work *const *works, int count)
+static struct mg_batch *batch_create(struct mg_batcher *batcher, struct mg_work *const *works, int count)
 {
     struct mg_batch *batch = calloc(1, sizeof(*batch));
     if (batch == NULL) {
         return NULL;
     }
-    batch->scheduler = scheduler;
-    batch->made_before = scheduler->outbox.made_bytes;
-    batch->arena = mg_arena_create(count > 1 ? scheduler->shared.options->memory_bytes / MG_MEMORY_ARENA
+    batch->batcher = batcher;
+    batch->shared = batcher->shared;
+    batch->outbox = batcher->owing->outbox;
+    batch->owing = batcher->owing;
+    batch->loader = batcher->loader;
+    batch->is_patient = batcher->aside->is_patient;
+    batch->made_before = batch->outbox->made_bytes;
+    batch->arena = mg_arena_create(count > 1 ? batcher->shared->options->memory_bytes / MG_MEMORY_ARENA
                                              : MG_ALONE_MEMORY_MAX);
     mg_buf_init(&batch->scratch, MG_REQUEST_MAX);
     batch->items =
@@ -166,13 +192,13 @@ static struct mg_batch *batch_create(struct mg_scheduler *scheduler, struct mg_w
 
 static void batch_settle(struct mg_batch *batch)
 {
-    struct mg_scheduler *scheduler = batch->scheduler;
+    struct mg_batcher *batcher = batch->batcher;
     for (int i = 0; i < batch->fold_count; i++) {
         struct mg_fold *fold = batch->folds[i];
         fold->outcome = (int)fold_judge(batch, fold);
         if (fold->outcome == FOLD_STORED) {
-            fold_stored(scheduler, fold);
-            if (scheduler->shared.options->spans != NULL) {
+            fold_stored(batcher, fold);
+            if (batcher->shared->options->spans != NULL) {
                 mg_fold_trace(batch, fold);
             }
         }
@@ -184,37 +210,37 @@ static void batch_settle(struct mg_batch *batch)
             continue;
         }
         if (item->outcome == FOLD_POISONED && item->fold->outcome == FOLD_AGAIN) {
-            fold_poisoned(scheduler, item->fold, "the order changed during each decision");
+            fold_poisoned(batcher, item->fold, "the order changed during each decision");
         }
         if (item->outcome == FOLD_AGAIN) {
-            mg_inbox_put_back(&scheduler->inbox, item->work);
+            mg_inbox_put_back(batcher->inbox, item->work);
         }
     }
     for (int i = 0; i < batch->item_count; i++) {
         struct mg_item *item = &batch->items[i];
         if (item->outcome == FOLD_STORED) {
-            mg_item_count(scheduler, item);
-            if (scheduler->shared.options->spans != NULL) {
+            mg_item_count(batcher->shared, item);
+            if (batcher->shared->options->spans != NULL) {
                 mg_item_trace(batch, item);
             }
             if (item->is_recalled && !item->fold->is_recalled) { /* once per order and batch */
                 item->fold->is_recalled = true;
-                mg_owed_recall(&scheduler->owing, item->work, item->order_id);
+                mg_owed_recall(batcher->owing, item->work, item->order_id);
             }
         }
         if (item->outcome == FOLD_STORED || item->outcome == FOLD_POISONED) {
-            scheduler->standstill.ended++;
-            mg_work_settle(&scheduler->shared.works, item->work,
+            batcher->ended++;
+            mg_work_settle(&batcher->shared->works, item->work,
                            item->outcome == FOLD_STORED ? item->end : MG_END_REJECT);
         }
     }
     for (int i = 0; i < batch->fold_count; i++) {
         if (batch->folds[i]->outcome == FOLD_ASIDE) {
-            mg_aside_refuse(batch, batch->folds[i]);
+            mg_aside_refuse(batcher->aside, batch, batch->folds[i]);
         }
     }
-    mg_scheduler_stored(&scheduler->shared, !batch_has_untried(batch));
-    mg_scheduler_rank(&scheduler->shared);
+    mg_scheduler_stored(batcher->shared, !batch_has_untried(batch));
+    mg_scheduler_rank(batcher->shared);
 }
 
 static bool batch_has_untried(const struct mg_batch *batch)
@@ -229,7 +255,7 @@ static bool batch_has_untried(const struct mg_batch *batch)
 
 static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold *fold)
 {
-    struct mg_scheduler *scheduler = batch->scheduler;
+    struct mg_batcher *batcher = batch->batcher;
     if (fold->refused != NULL) {
         return FOLD_ASIDE;
     }
@@ -241,7 +267,7 @@ static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold
     case MG_WRITE_DONE:
         return FOLD_STORED;
     case MG_WRITE_CONFLICT:
-        mg_metric_add(scheduler->shared.series.conflicts, 1);
+        mg_metric_add(batcher->shared->series.conflicts, 1);
         return FOLD_AGAIN;
     case MG_WRITE_UNTRIED:
         return FOLD_AGAIN;
@@ -255,10 +281,10 @@ static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold
         return FOLD_AGAIN; /* alone, see item_outcome */
     }
     if (++batch->items[0].work->shortages < MG_SHORTAGES_MAX) {
-        mg_timer_start(scheduler->batcher.backoff, MG_BACKOFF_BASE_MS, 0);
+        mg_timer_start(batcher->backoff, MG_BACKOFF_BASE_MS, 0);
         return FOLD_AGAIN;
     }
-    fold_poisoned(scheduler, fold, "out of memory");
+    fold_poisoned(batcher, fold, "out of memory");
     return FOLD_POISONED;
 }
 
@@ -277,29 +303,29 @@ static enum fold_outcome item_outcome(struct mg_item *item)
     return ++item->work->conflicts <= MG_CONFLICTS_MAX ? FOLD_AGAIN : FOLD_POISONED;
 }
 
-static void fold_poisoned(struct mg_scheduler *scheduler, const struct mg_fold *fold, const char *why)
+static void fold_poisoned(const struct mg_batcher *batcher, const struct mg_fold *fold, const char *why)
 {
-    mg_metric_add(scheduler->shared.series.poisoned, 1);
+    mg_metric_add(batcher->shared->series.poisoned, 1);
     mg_log(MG_LOG_ERROR, "a message cannot be stored and is dead-lettered",
            MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", why));
     char text[512];
     snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_POISONED), why);
-    mg_alert_raise(&scheduler->alerts, MG_ALERT_POISONED, fold->order_id, text, false);
+    mg_alert_raise(batcher->owing->alerts, MG_ALERT_POISONED, fold->order_id, text, false);
 }
 
-static void fold_stored(struct mg_scheduler *scheduler, struct mg_fold *fold)
+static void fold_stored(const struct mg_batcher *batcher, struct mg_fold *fold)
 {
-    if (scheduler->aside.order_count > 0) {
-        mg_aside_stored(scheduler, fold);
+    if (batcher->aside->order_count > 0) {
+        mg_aside_stored(batcher->aside, fold);
     }
     bool is_open = fold->write != NULL && !mg_order_state_is_terminal(fold->record->order.state);
     if (is_open) {
         fold->record->stored_steps |= fold->write->changed_steps;
-        mg_cache_put(&scheduler->cache, fold->record, mg_clock_boot_ms());
+        mg_cache_put(batcher->loader->cache, fold->record, mg_clock_boot_ms());
     }
     sends_prune(fold);
     mg_fold_count(fold);
-    mg_outbox_add_all(&scheduler->outbox, &fold->sends);
+    mg_outbox_add_all(batcher->owing->outbox, &fold->sends);
 }
 
 /* Drops requests that a later cause of the same batch has overtaken. */
@@ -332,54 +358,55 @@ static void batch_doubt(struct mg_batch *batch)
 
 static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
 {
-    struct mg_scheduler *scheduler = batch->scheduler;
-    mg_log(scheduler->shared.failures == 0 ? MG_LOG_WARN : MG_LOG_DEBUG, /* one line for a run of failures */
+    struct mg_batcher *batcher = batch->batcher;
+    mg_log(batcher->shared->failures == 0 ? MG_LOG_WARN : MG_LOG_DEBUG, /* one line for a run of failures */
            "the store did not commit a batch; it is retried", MG_LOG_TEXT("why", err->text),
            MG_LOG_NUMBER("causes", batch->item_count));
     if (batch->item_count ==
         1) { /* the store may take others, which then tell that this one is refused alone */
-        mg_inbox_put_behind(&scheduler->inbox, batch->items[0].work);
+        mg_inbox_put_behind(batcher->inbox, batch->items[0].work);
     }
     for (int i = batch->item_count - 1; i >= 0 && batch->item_count > 1; i--) {
-        mg_inbox_put_back(&scheduler->inbox, batch->items[i].work);
+        mg_inbox_put_back(batcher->inbox, batch->items[i].work);
     }
-    mg_standstill_note(scheduler, batch->item_count > 0 ? batch->items[0].order_id : "", err->text);
+    (void)snprintf(batcher->failed_order_id, sizeof(batcher->failed_order_id), "%s",
+                   batch->item_count > 0 ? batch->items[0].order_id : "");
+    (void)snprintf(batcher->why, sizeof(batcher->why), "%.*s", MG_BEAT_REASON_SIZE - 1, err->text);
     int64_t after_ms =
-        mg_backoff_ms(MG_BACKOFF_BASE_MS, MG_BACKOFF_MAX_MS, scheduler->shared.failures, -1, mg_random_u64());
-    mg_scheduler_failed(&scheduler->shared, batch->started_us / 1000);
-    mg_timer_start(scheduler->batcher.backoff, after_ms, 0);
-    mg_scheduler_rank(&scheduler->shared);
+        mg_backoff_ms(MG_BACKOFF_BASE_MS, MG_BACKOFF_MAX_MS, batcher->shared->failures, -1, mg_random_u64());
+    mg_scheduler_failed(batcher->shared, batch->started_us / 1000);
+    mg_timer_start(batcher->backoff, after_ms, 0);
+    mg_scheduler_rank(batcher->shared);
     batch_end(batch);
 }
 
 static void batch_end(struct mg_batch *batch)
 {
-    struct mg_scheduler *scheduler = batch->scheduler;
+    struct mg_batcher *batcher = batch->batcher;
     if (batch->is_retry) {
-        mg_aside_tried(scheduler);
+        mg_aside_tried(batcher->aside);
     }
     batch_note_size(batch);
     double seconds = (double)(mg_clock_boot_us() - batch->started_us) / 1e6;
-    mg_metric_observe(scheduler->shared.series.batch_seconds, seconds);
-    mg_metric_observe(scheduler->shared.series.batch_causes, batch->item_count);
-    scheduler->batcher.causes_done += (uint64_t)batch->item_count; /* agents' reports are no causes */
-    scheduler->batcher.batch = NULL;
+    mg_metric_observe(batcher->shared->series.batch_seconds, seconds);
+    mg_metric_observe(batcher->shared->series.batch_causes, batch->item_count);
+    batcher->causes_done += (uint64_t)batch->item_count; /* agents' reports are no causes */
+    batcher->batch = NULL;
     mg_batch_destroy(batch);
-    mg_outbox_pump(&scheduler->outbox);
-    mg_scheduler_wake(&scheduler->shared);
+    mg_outbox_pump(batcher->owing->outbox);
+    mg_scheduler_wake(batcher->shared);
 }
 
 /* The memory of a cause is unknown in advance: for a reply the order is read and the next request
  * rendered. So the size of a batch follows the recent memory per cause. */
 static void batch_note_size(const struct mg_batch *batch)
 {
-    struct mg_scheduler *scheduler = batch->scheduler;
+    struct mg_batcher *batcher = batch->batcher;
     size_t each = mg_batch_made(batch) / (size_t)batch->work_count;
-    if (each >= scheduler->batcher.cause_bytes) {
-        scheduler->batcher.cause_bytes = each;
+    if (each >= batcher->cause_bytes) {
+        batcher->cause_bytes = each;
     } else {
-        scheduler->batcher.cause_bytes -=
-            (scheduler->batcher.cause_bytes - each + MG_FORGET_SHARE - 1) / MG_FORGET_SHARE;
+        batcher->cause_bytes -= (batcher->cause_bytes - each + MG_FORGET_SHARE - 1) / MG_FORGET_SHARE;
     }
 }
 

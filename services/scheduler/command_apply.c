@@ -16,7 +16,6 @@
 #include "fold.h"
 #include "order_input.h"
 #include "repair.h"
-#include "scheduler.h"
 
 /* All other kinds are the operator's. */
 static bool is_supervisors(enum mg_cause_kind kind)
@@ -65,16 +64,16 @@ static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item 
                                 .correlation_id =
                                     is_correlated ? delivery->correlation_id : mg_slice_of(result.command_id),
                                 .body = mg_buf_slice(&batch->scratch)};
-    return batch->scratch.failed ? NULL : mg_send_create(&batch->scheduler->outbox, &spec);
+    return batch->scratch.failed ? NULL : mg_send_create(batch->outbox, &spec);
 }
 
 void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, bool may_pass, const char *text)
 {
     struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, may_pass, NULL, text);
     if (send != NULL) {
-        mg_outbox_add(&batch->scheduler->outbox, send);
+        mg_outbox_add(batch->outbox, send);
     }
-    mg_work_settle(&batch->scheduler->shared.works, item->work, MG_END_ACK);
+    mg_work_settle(&batch->shared->works, item->work, MG_END_ACK);
 }
 
 static void result_add(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
@@ -115,26 +114,26 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
     if (work->delivery->is_oversized) {
         class = mg_err_set(&err, MG_BAD_INPUT, "the body is above the limit");
     } else if (command != NULL) {
-        class = mg_command_parse(work->delivery->body, &batch->scheduler->shared.message_limits, batch->arena,
-                                 command, &err);
+        class = mg_command_parse(work->delivery->body, &batch->shared->message_limits, batch->arena, command,
+                                 &err);
     }
     if (class == MG_BAD_INPUT) {
         mg_log(MG_LOG_WARN, "a command cannot be read", MG_LOG_TEXT("why", err.text));
         struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, false, NULL, err.text);
         if (send != NULL) {
-            mg_outbox_add(&batch->scheduler->outbox, send);
+            mg_outbox_add(batch->outbox, send);
         }
     }
     if (class != MG_OK) {
-        mg_work_settle(&batch->scheduler->shared.works, work, mg_end_of_unread(class));
+        mg_work_settle(&batch->shared->works, work, mg_end_of_unread(class));
         return false;
     }
     if (!is_allowed(work->delivery, command)) {
-        mg_work_settle(&batch->scheduler->shared.works, work, MG_END_REJECT);
+        mg_work_settle(&batch->shared->works, work, MG_END_REJECT);
         return false;
     }
     if (command->kind == MG_CAUSE_OWED) {
-        mg_owed_resend(&batch->scheduler->owing, work, command->order_id);
+        mg_owed_resend(batch->owing, work, command->order_id);
         return false;
     }
     item->command = command;
@@ -301,7 +300,7 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
     const struct mg_command *command = item->command;
     struct mg_fold *fold = item->fold;
     if (fold->record == NULL) {
-        mg_metric_add(batch->scheduler->shared.series.unknown_orders, 1);
+        mg_metric_add(batch->shared->series.unknown_orders, 1);
         result_add(batch, item, MG_COMMAND_NOT_FOUND, "there is no such order");
         return;
     }
@@ -315,7 +314,7 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
     }
     if (mg_fold_is_known(batch, item)) {
         result_add(batch, item, MG_COMMAND_DONE, "this command has been carried out before");
-    } else if (command->kind != MG_CAUSE_OVERDUE || !mg_scheduler_spares(&batch->scheduler->shared)) {
+    } else if (command->kind != MG_CAUSE_OVERDUE || !mg_scheduler_spares(batch->shared)) {
         command_apply(batch, item, step);
     }
 }

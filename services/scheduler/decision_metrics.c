@@ -4,8 +4,6 @@
  */
 #include "decision_metrics.h"
 
-#include "scheduler.h"
-
 /* An attempt's complete-by was set at its dispatch, one fixed bound ahead by the same clock. So the
  * dispatch time need not be stored. */
 int64_t mg_attempt_ms(const struct mg_batch *batch, const struct mg_fold *fold, int step)
@@ -50,10 +48,10 @@ static bool is_failure(enum mg_outcome outcome)
            outcome == MG_OUTCOME_UNKNOWN;
 }
 
-void mg_item_count(struct mg_scheduler *scheduler, const struct mg_item *item)
+void mg_item_count(struct mg_shared *shared, const struct mg_item *item)
 {
     if (item->submitted != MG_SUBMITTED_NOTHING) {
-        mg_metric_add(scheduler->shared.series.submissions[item->submitted], 1);
+        mg_metric_add(shared->series.submissions[item->submitted], 1);
     }
     if (item->service == NULL) {
         return;
@@ -61,7 +59,7 @@ void mg_item_count(struct mg_scheduler *scheduler, const struct mg_item *item)
     struct mg_service_metrics *metrics = &item->service->metrics;
     mg_metric_add(item->reply != NULL ? metrics->outcomes[item->reply->outcome] : metrics->expirations, 1);
     if (item->reply != NULL && is_failure(item->reply->outcome)) {
-        mg_metric_add(mg_service_metrics_failure(metrics, scheduler->shared.metrics, item->service->service,
+        mg_metric_add(mg_service_metrics_failure(metrics, shared->metrics, item->service->service,
                                                  item->reply->error_code),
                       1);
     }

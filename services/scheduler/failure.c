@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/json_write.h"
-#include "scheduler.h"
 
 #define NO_TEXT ((struct mg_slice){NULL, 0})
 

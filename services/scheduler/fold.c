@@ -28,7 +28,6 @@
 #include "order_input.h"
 #include "output.h"
 #include "render.h"
-#include "scheduler.h"
 #include "wire/alert.h"
 
 /* A step can be asked about, and fail to render as do, as undo, and as do of a new generation. */
@@ -186,7 +185,7 @@ static void status_send(struct mg_batch *batch, struct mg_item *item, const stru
     if (fold->record->reply_to.data == NULL) {
         return;
     }
-    struct mg_send *send = mg_status_send(&batch->scheduler->outbox, item->work, fold->record, status);
+    struct mg_send *send = mg_status_send(batch->outbox, item->work, fold->record, status);
     if (send == NULL) {
         fold->has_failed = true;
         return;
@@ -310,7 +309,7 @@ static void effect_alert(struct mg_batch *batch, struct mg_item *item, const str
                                 .routing_key = MG_QUEUE_ALERTS,
                                 .type = "alert",
                                 .body = mg_buf_slice(&batch->scratch)};
-    struct mg_send *send = batch->scratch.failed ? NULL : mg_send_create(&batch->scheduler->outbox, &spec);
+    struct mg_send *send = batch->scratch.failed ? NULL : mg_send_create(batch->outbox, &spec);
     if (send != NULL) {
         TAILQ_INSERT_TAIL(&fold->sends, send, entry);
     }
@@ -397,13 +396,13 @@ static void effects_make(struct mg_batch *batch, struct mg_item *item, struct mg
 static void context_make(const struct mg_batch *batch, struct mg_fold *fold, const struct mg_cause *cause,
                          const struct mg_step_record *after, struct mg_context *ret_context)
 {
-    const struct mg_scheduler *scheduler = batch->scheduler;
+    const struct mg_shared *shared = batch->shared;
     memset(ret_context, 0, sizeof(*ret_context));
     ret_context->now_ms = batch->now_ms;
-    ret_context->spared = mg_far_clock_spared(&scheduler->shared.db_clock, mg_clock_boot_ms(), 0);
+    ret_context->spared = mg_far_clock_spared(&shared->db_clock, mg_clock_boot_ms(), 0);
     ret_context->random = mg_random_u64();
-    ret_context->quiesce_ms = scheduler->shared.options->quiesce_ms;
-    ret_context->park_ms = scheduler->shared.options->park_ms;
+    ret_context->quiesce_ms = shared->options->quiesce_ms;
+    ret_context->park_ms = shared->options->park_ms;
     ret_context->wants_step_status = fold->record->wants_step_status;
     ret_context->known_results = mg_render_known_results(fold, cause->step, after);
     ret_context->is_output_open = fold->workflow->workflow->output.data != NULL;
@@ -416,7 +415,7 @@ static void context_make(const struct mg_batch *batch, struct mg_fold *fold, con
 static void verdict_count(struct mg_batch *batch, const struct mg_item *item, const struct mg_cause *cause,
                           enum mg_verdict verdict)
 {
-    struct mg_scheduler_metrics *series = &batch->scheduler->shared.series;
+    struct mg_scheduler_metrics *series = &batch->shared->series;
     mg_metric_add(series->causes[cause->kind][verdict], 1);
     enum mg_log_level level = verdict == MG_IMPOSSIBLE ? MG_LOG_ERROR : MG_LOG_DEBUG;
     if (verdict == MG_STALE_CAUSE) {
@@ -604,7 +603,7 @@ static void step_republished(struct mg_batch *batch, struct mg_item *item, int s
     if (item->cause.data == NULL) {
         item->fold->has_failed = true;
     } else {
-        struct mg_story story = {.by = mg_slice_of(batch->scheduler->shared.options->instance)};
+        struct mg_story story = {.by = mg_slice_of(batch->shared->options->instance)};
         (void)mg_fold_cause(batch, item, &cause, NULL, story); /* duplicate: it was maybe before */
     }
     item->cause = own;
@@ -636,7 +635,7 @@ static void effects_again(struct mg_batch *batch, struct mg_item *item, const st
     for (int i = 0; mg_status_kept(event, i, &status); i++) {
         status_send(batch, item, &status);
     }
-    mg_metric_add(batch->scheduler->shared.series.again, 1);
+    mg_metric_add(batch->shared->series.again, 1);
 }
 
 bool mg_fold_is_known(struct mg_batch *batch, struct mg_item *item)

@@ -13,7 +13,6 @@
 
 #include "failure.h"
 #include "order_input.h"
-#include "scheduler.h"
 
 /* Bytes of a reason; the rest is cut. As long as the errors of agents. */
 #define WHY_MAX 1024

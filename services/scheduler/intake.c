@@ -14,7 +14,6 @@
 #include "core/order.h"
 #include "failure.h"
 #include "fold.h"
-#include "scheduler.h"
 #include "workflow/admission.h"
 
 #define MG_CLIENT_USER_SIZE                                                                                  \
@@ -85,7 +84,7 @@ static struct mg_send *rejection_make(struct mg_batch *batch, struct mg_work *wo
 {
     const struct mg_delivery *delivery = work->delivery;
     struct mg_status_message status = {.status = MG_STATUS_REJECTED,
-                                       .at_ms = mg_scheduler_db_now_ms(&batch->scheduler->shared)};
+                                       .at_ms = mg_scheduler_db_now_ms(batch->shared)};
     snprintf(status.order_id, sizeof(status.order_id), "%s", order_id);
     snprintf(status.reason, sizeof(status.reason), "%s", reason);
     status.cause = mg_failure_of_refusal(batch, code, reason);
@@ -100,7 +99,7 @@ static struct mg_send *rejection_make(struct mg_batch *batch, struct mg_work *wo
                                 .type = "status",
                                 .correlation_id = delivery->correlation_id,
                                 .body = mg_buf_slice(&batch->scratch)};
-    struct mg_send *send = batch->scratch.failed ? NULL : mg_send_create(&batch->scheduler->outbox, &spec);
+    struct mg_send *send = batch->scratch.failed ? NULL : mg_send_create(batch->outbox, &spec);
     if (send != NULL) {
         send->is_status = true;
         send->status = MG_STATUS_REJECTED;
@@ -135,7 +134,7 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
     }
     bool is_answered = is_refusal_answered(delivery);
     struct mg_send *status = is_answered ? rejection_make(batch, work, order_id, code, reason) : NULL;
-    struct mg_send *send = mg_send_create(&batch->scheduler->outbox, &spec);
+    struct mg_send *send = mg_send_create(batch->outbox, &spec);
     if (send == NULL || (is_answered && status == NULL)) {
         free(status);
         free(send);
@@ -154,10 +153,10 @@ static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const ch
     struct mg_send_list list = TAILQ_HEAD_INITIALIZER(list);
     enum mg_end end = refusal_make(batch, work, order_id, code, reason, &list);
     if (end != MG_END_LEAVE) {
-        mg_metric_add(batch->scheduler->shared.series.submissions[MG_SUBMITTED_REJECTED], 1);
+        mg_metric_add(batch->shared->series.submissions[MG_SUBMITTED_REJECTED], 1);
     }
-    mg_outbox_add_all(&batch->scheduler->outbox, &list);
-    mg_work_settle(&batch->scheduler->shared.works, work, end);
+    mg_outbox_add_all(batch->outbox, &list);
+    mg_work_settle(&batch->shared->works, work, end);
     return false;
 }
 
@@ -215,7 +214,7 @@ static struct mg_slice cause_of(struct mg_batch *batch, const struct mg_delivery
 
 static bool leave_unread(struct mg_batch *batch, struct mg_work *work, enum mg_class class)
 {
-    mg_work_settle(&batch->scheduler->shared.works, work, mg_end_of_unread(class));
+    mg_work_settle(&batch->shared->works, work, mg_end_of_unread(class));
     return false;
 }
 
@@ -257,7 +256,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     if (!mg_topology_client(delivery->exchange, &item->client)) {
         mg_log(MG_LOG_ERROR, "dead-lettered a submission from an exchange that does not carry submissions",
                MG_LOG_TEXT("exchange", delivery->exchange.data));
-        mg_work_settle(&batch->scheduler->shared.works, work, MG_END_REJECT);
+        mg_work_settle(&batch->shared->works, work, MG_END_REJECT);
         return false;
     }
     if (mg_work_is_forged(work)) { /* its copy in orders.rejected is without the header */
@@ -273,8 +272,8 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     if (item->submission == NULL) {
         return leave_unread(batch, work, MG_TRANSIENT);
     }
-    enum mg_class class = mg_submission_parse(delivery->body, &batch->scheduler->shared.options->limits,
-                                              item->submission, &err);
+    enum mg_class class =
+        mg_submission_parse(delivery->body, &batch->shared->options->limits, item->submission, &err);
     if (class == MG_BAD_INPUT) {
         return refuse_unread(batch, work, "", REFUSED_INVALID, err.text);
     }
@@ -291,7 +290,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
 
 static struct mg_story story_of(const struct mg_batch *batch)
 {
-    return (struct mg_story){.by = mg_slice_of(batch->scheduler->shared.options->instance)};
+    return (struct mg_story){.by = mg_slice_of(batch->shared->options->instance)};
 }
 
 static bool is_high(const struct mg_item *item)
@@ -451,7 +450,7 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
         item->is_undecided = true;
         return;
     }
-    mg_metric_add(batch->scheduler->shared.series.duplicates, 1);
+    mg_metric_add(batch->shared->series.duplicates, 1);
     item->submitted = MG_SUBMITTED_REPEATED;
     bool is_elsewhere = is_awaited && (!mg_slice_equal(record->reply_to, delivery->reply_to) ||
                                        !mg_slice_equal(record->correlation_id, delivery->correlation_id));

@@ -6,7 +6,7 @@
 #define MG_SCHEDULER_ITEM_H
 
 #include "cache.h"
-#include "scheduler_metrics.h"
+#include "owed_statuses.h"
 #include "status_make.h"
 #include "workflows.h"
 
@@ -98,7 +98,11 @@ struct mg_batch;
 typedef void mg_batch_fn(struct mg_batch *batch, const struct mg_err *err);
 
 struct mg_batch {
-    struct mg_scheduler *scheduler;
+    struct mg_batcher *batcher;
+    struct mg_shared *shared;
+    struct mg_outbox *outbox;
+    struct mg_owing *owing;
+    struct mg_loader *loader;
     struct mg_arena *arena;
     struct mg_work *works[MG_BATCH_MAX];
     int work_count;
@@ -114,7 +118,8 @@ struct mg_batch {
     struct mg_err failure;
     struct mg_order_write *writes;
     int write_count;
-    bool is_retry; /* of orders that wait aside */
+    bool is_retry;   /* of orders that wait aside */
+    bool is_patient; /* a statement may take its whole time */
     int64_t now_ms, started_us, commit_us, asked_at_boot_ms;
     size_t made_before;          /* outbox.made_bytes when the batch began */
     mg_batch_fn *done;           /* callback of the running stage */

@@ -11,10 +11,8 @@
 
 #include <stdio.h>
 
-#include "scheduler.h"
-
 /* False: this trace is not sampled. */
-static bool trace_of(const struct mg_scheduler *scheduler, const struct mg_order_record *record,
+static bool trace_of(const struct mg_span_sink *spans, const struct mg_order_record *record,
                      struct mg_trace *ret_trace)
 {
     if (mg_trace_parse(record->traceparent, ret_trace)) {
@@ -22,7 +20,7 @@ static bool trace_of(const struct mg_scheduler *scheduler, const struct mg_order
     }
     mg_trace_of_order(record->order_id, ret_trace);
     ret_trace->flags = MG_TRACE_SAMPLED;
-    return mg_trace_is_chosen(ret_trace, scheduler->shared.options->spans->threshold);
+    return mg_trace_is_chosen(ret_trace, spans->threshold);
 }
 
 static void attempt_id(const char *order_id, const char *step, uint32_t attempt, enum mg_kind kind,
@@ -33,19 +31,19 @@ static void attempt_id(const char *order_id, const char *step, uint32_t attempt,
     mg_span_id("attempt", correlation, ret_id);
 }
 
-void mg_request_trace(const struct mg_scheduler *scheduler, const struct mg_order_record *record,
+void mg_request_trace(const struct mg_span_sink *spans, const struct mg_order_record *record,
                       struct mg_request *request)
 {
     struct mg_trace trace;
-    if (trace_of(scheduler, record, &trace)) {
+    if (trace_of(spans, record, &trace)) {
         attempt_id(request->order_id, request->step, request->attempt, request->kind, trace.parent_id);
         mg_trace_write(&trace, request->traceparent);
     }
 }
 
-static void span_export(const struct mg_scheduler *scheduler, const struct mg_span *span)
+static void span_export(const struct mg_span_sink *spans, const struct mg_span *span)
 {
-    scheduler->shared.options->spans->take(scheduler->shared.options->spans->arg, span);
+    spans->take(spans->arg, span);
 }
 
 void mg_fold_trace(const struct mg_batch *batch, const struct mg_fold *fold)
@@ -53,7 +51,8 @@ void mg_fold_trace(const struct mg_batch *batch, const struct mg_fold *fold)
     const struct mg_order_record *record = fold->record;
     struct mg_span span = {.kind = MG_SPAN_CONSUMER, .end_us = batch->now_ms * 1000};
     if (record == NULL || !mg_order_state_is_terminal(record->order.state) ||
-        fold->entered[record->order.state] == 0 || !trace_of(batch->scheduler, record, &span.trace)) {
+        fold->entered[record->order.state] == 0 ||
+        !trace_of(batch->shared->options->spans, record, &span.trace)) {
         return;
     }
     char name[MG_NAME_MAX + 16];
@@ -66,14 +65,14 @@ void mg_fold_trace(const struct mg_batch *batch, const struct mg_fold *fold)
     mg_span_put_text(&span, "makegood.workflow", record->workflow);
     mg_span_put_text(&span, "makegood.outcome", mg_order_state_name(record->order.state));
     mg_span_put_text(&span, "makegood.reason", mg_reason_name(record->order.reason));
-    span_export(batch->scheduler, &span);
+    span_export(batch->shared->options->spans, &span);
 }
 
 void mg_item_trace(const struct mg_batch *batch, const struct mg_item *item)
 {
     struct mg_span span = {.kind = MG_SPAN_INTERNAL, .end_us = batch->now_ms * 1000};
     if (item->service == NULL || item->attempt_ms < 0 ||
-        !trace_of(batch->scheduler, item->fold->record, &span.trace)) {
+        !trace_of(batch->shared->options->spans, item->fold->record, &span.trace)) {
         return;
     }
     const struct mg_order_record *record = item->fold->record;
@@ -98,5 +97,5 @@ void mg_item_trace(const struct mg_batch *batch, const struct mg_item *item)
     mg_span_put_text(&span, "makegood.outcome", reply != NULL ? mg_outcome_name(reply->outcome) : "expired");
     mg_span_put_text(&span, "makegood.executed",
                      mg_executed_name(reply != NULL ? reply->executed : MG_EXECUTED_MAYBE));
-    span_export(batch->scheduler, &span);
+    span_export(batch->shared->options->spans, &span);
 }

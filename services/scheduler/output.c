@@ -12,7 +12,6 @@
 #include "core/decide.h"
 #include "core/order.h"
 #include "order_input.h"
-#include "scheduler.h"
 
 /* Sets the fold's output, or its fault. Out of memory sets has_failed. */
 static void output_make(struct mg_batch *batch, struct mg_fold *fold)

@@ -11,7 +11,6 @@
 #include "failure.h"
 #include "order_input.h"
 #include "order_spans.h"
-#include "scheduler.h"
 
 static void error_note(struct mg_batch *batch, struct mg_fold *fold, int step, const char *code,
                        const char *text)
@@ -122,7 +121,7 @@ static bool request_add(struct mg_batch *batch, struct mg_item *item, struct mg_
                                 .correlation_id = mg_slice_of(correlation),
                                 .traceparent = mg_slice_of(traceparent),
                                 .request = request};
-    struct mg_send *send = mg_send_create(&batch->scheduler->outbox, &spec);
+    struct mg_send *send = mg_send_create(batch->outbox, &spec);
     if (send == NULL) {
         return false;
     }
@@ -162,8 +161,8 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
     if (record->traceparent.len < sizeof(request.traceparent) && record->traceparent.data != NULL) {
         memcpy(request.traceparent, record->traceparent.data, record->traceparent.len);
     }
-    if (batch->scheduler->shared.options->spans != NULL) {
-        mg_request_trace(batch->scheduler, record, &request);
+    if (batch->shared->options->spans != NULL) {
+        mg_request_trace(batch->shared->options->spans, record, &request);
     }
 
     struct mg_order_input input;

@@ -10,7 +10,6 @@
 
 #include "core/key.h"
 #include "order_input.h"
-#include "scheduler.h"
 
 /* The values that requests are made from: payload and results, before a repair or after it. */
 struct basis {
@@ -114,7 +113,7 @@ static bool is_undo_possible(const struct mg_fold *fold, const struct mg_command
 static enum mg_class members_set(struct mg_batch *batch, const struct mg_command *command,
                                  struct mg_slice payload, struct mg_slice *ret_repaired, struct mg_err *err)
 {
-    const struct mg_json_limits *limits = &batch->scheduler->shared.options->limits;
+    const struct mg_json_limits *limits = &batch->shared->options->limits;
     struct mg_buf buf;
     enum mg_class class = MG_OK;
     mg_buf_init(&buf, limits->max_bytes);

@@ -55,14 +55,14 @@ static void on_pump(void *arg)
     mg_reports_flush(&scheduler->reports);
     mg_outbox_pump(&scheduler->outbox);
     bool may_start =
-        scheduler->workflows.is_loaded && scheduler->shared.is_store_up && scheduler->is_broker_up &&
+        scheduler->workflows.is_loaded && scheduler->shared.is_store_up && scheduler->shared.is_broker_up &&
         scheduler->batcher.batch == NULL && TAILQ_EMPTY(&scheduler->outbox.unsent) &&
         !mg_timer_is_active(scheduler->batcher.backoff) && !mg_timer_is_active(scheduler->batcher.pace);
-    if (may_start && (!mg_inbox_is_empty(&scheduler->inbox) || mg_aside_is_due(scheduler))) {
-        mg_batch_start(scheduler);
+    if (may_start && (!mg_inbox_is_empty(&scheduler->inbox) || mg_aside_is_due(&scheduler->aside))) {
+        mg_batch_start(&scheduler->batcher);
     }
     if (scheduler->shared.is_away || scheduler->shared.is_draining) {
-        mg_aside_give_back(scheduler);
+        mg_aside_give_back(&scheduler->aside);
     }
     if (scheduler->shared.is_away) { /* the last batch, and deliveries that came before the broker stopped */
         mg_inbox_give_back(&scheduler->inbox);
@@ -80,9 +80,9 @@ static void on_tick(void *arg)
 {
     struct mg_scheduler *scheduler = arg;
     mg_gates_look(&scheduler->gates);
-    mg_aside_look(scheduler);
+    mg_aside_look(&scheduler->aside);
     mg_set_aside_look(&scheduler->set_aside);
-    mg_standstill_look(scheduler);
+    mg_standstill_look(&scheduler->standstill);
     mg_rest_look(&scheduler->rest, scheduler->batcher.causes_done, mg_clock_boot_ms());
     mg_scheduler_wake(&scheduler->shared);
 }
@@ -104,6 +104,11 @@ static void on_drained(void *arg)
            scheduler->is_lingering ? "drained" : "drain timeout: unfinished messages will be redelivered",
            MG_LOG_NUMBER("left", scheduler->shared.works.count));
     mg_scheduler_end(&scheduler->shared, 0);
+}
+
+void mg_scheduler_account(void *scheduler, struct mg_beat *ret_beat)
+{
+    mg_standstill_account(&((struct mg_scheduler *)scheduler)->standstill, ret_beat);
 }
 
 void mg_scheduler_drain(struct mg_scheduler *scheduler)
@@ -131,7 +136,7 @@ bool mg_scheduler_is_ready(void *arg, char *ret_reason, size_t size)
         return false;
     } else if (!scheduler->workflows.is_loaded) {
         snprintf(ret_reason, size, "the workflows are not loaded yet");
-    } else if (mg_standstill_is(scheduler, ret_reason, size)) {
+    } else if (mg_standstill_is(&scheduler->standstill, ret_reason, size)) {
         return false;
     } else {
         ret_reason[0] = '\0';
@@ -180,13 +185,13 @@ static void on_store_refused(void *arg, const char *reason)
 static void on_broker_state(void *arg, bool is_up, const char *reason)
 {
     struct mg_scheduler *scheduler = arg;
-    scheduler->is_broker_up = is_up;
+    scheduler->shared.is_broker_up = is_up;
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the broker is up" : "the broker is down",
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
     if (!is_up) { /* the minimum over all processes counts: an outdated length would hide the others' */
         mg_consumed_unseen(&scheduler->consumed);
         mg_gates_unseen(&scheduler->gates);
-        mg_aside_give_back(scheduler); /* they are delivered again */
+        mg_aside_give_back(&scheduler->aside); /* they are delivered again */
     }
     mg_outbox_pump(&scheduler->outbox);
     mg_scheduler_wake(&scheduler->shared);
@@ -250,15 +255,11 @@ static bool timers_create(struct mg_scheduler *scheduler)
 {
     struct mg_loop *loop = scheduler->shared.loop;
     scheduler->shared.pump = mg_idle_create(loop, on_pump, scheduler);
-    scheduler->batcher.backoff = mg_scheduler_timer(&scheduler->shared);
-    scheduler->batcher.pace = mg_scheduler_timer(&scheduler->shared);
     scheduler->drain_timer = mg_timer_create(loop, on_drained, scheduler);
     scheduler->away_timer = mg_timer_create(loop, on_away, scheduler);
     scheduler->tick = mg_timer_create(loop, on_tick, scheduler);
-    return scheduler->shared.pump != NULL && scheduler->batcher.backoff != NULL &&
-           scheduler->batcher.pace != NULL &&
-
-           scheduler->drain_timer != NULL && scheduler->away_timer != NULL && scheduler->tick != NULL;
+    return scheduler->shared.pump != NULL && scheduler->drain_timer != NULL &&
+           scheduler->away_timer != NULL && scheduler->tick != NULL;
 }
 
 /* Each stage gets those that it calls. Lower ones report to higher ones by callbacks. False: no memory. */
@@ -271,9 +272,10 @@ static bool stages_init(struct mg_scheduler *scheduler)
                                          .consumed = &scheduler->consumed,
                                          .isolated = &scheduler->isolated,
                                          .gates = &scheduler->gates};
+    scheduler->loader = (struct mg_loader){
+        .gates = &scheduler->gates, .cache = &scheduler->cache, .workflows = &scheduler->workflows};
     scheduler->workflows.shared = shared;
     scheduler->workflows.gates = &scheduler->gates;
-    TAILQ_INIT(&scheduler->aside.orders);
     bool has_outbox = mg_outbox_init(&scheduler->outbox, shared);
     mg_alerts_init(&scheduler->alerts, &scheduler->outbox, &scheduler->gates);
     mg_owed_init(&scheduler->owing, &scheduler->alerts);
@@ -281,7 +283,11 @@ static bool stages_init(struct mg_scheduler *scheduler)
     mg_reports_init(&scheduler->reports, shared);
     bool has_isolated = mg_isolated_init(&scheduler->isolated, &scheduler->consumed);
     bool has_ack = mg_ack_init(&scheduler->ack, &scheduler->consumed, &scheduler->alerts);
-    return has_outbox && has_isolated && has_ack;
+    mg_aside_init(&scheduler->aside, &scheduler->inbox, &scheduler->set_aside, &scheduler->alerts);
+    bool has_batcher =
+        mg_batcher_init(&scheduler->batcher, &scheduler->loader, &scheduler->aside, &scheduler->owing);
+    mg_standstill_init(&scheduler->standstill, &scheduler->batcher);
+    return has_outbox && has_isolated && has_ack && has_batcher;
 }
 
 enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_scheduler_options *options,
@@ -296,8 +302,6 @@ enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_schedule
     scheduler->workflows.definitions = definitions;
     bool has_shared = mg_shared_init(&scheduler->shared, loop, options, metrics);
     bool has_stages = stages_init(scheduler);
-    mg_standstill_init(scheduler);
-    scheduler->batcher.cause_bytes = MG_FIRST_CAUSE_BYTES;
     size_t cache_bytes = options->memory_bytes / MG_MEMORY_CACHE;
     scheduler->cache.bytes_max = cache_bytes < MG_CACHE_MAX_BYTES ? cache_bytes : MG_CACHE_MAX_BYTES;
     enum mg_class class = MG_OK;
@@ -327,12 +331,12 @@ void mg_scheduler_destroy(struct mg_scheduler *scheduler)
         return;
     }
     mg_store_destroy(scheduler->shared.store);
-    mg_batch_destroy(scheduler->batcher.batch);
+    mg_batcher_finish(&scheduler->batcher);
     mg_outbox_finish(&scheduler->outbox);
     mg_owed_finish(&scheduler->owing);
     mg_reports_finish(&scheduler->reports);
     mg_inbox_finish(&scheduler->inbox);
-    mg_aside_finish(scheduler);
+    mg_aside_finish(&scheduler->aside);
     mg_set_aside_finish(&scheduler->set_aside);
     if (scheduler->shared.broker != NULL) {
         mg_broker_destroy(scheduler->shared.broker);
@@ -343,8 +347,6 @@ void mg_scheduler_destroy(struct mg_scheduler *scheduler)
     mg_ack_finish(&scheduler->ack);
     mg_isolated_finish(&scheduler->isolated);
     mg_gates_finish(&scheduler->gates);
-    mg_timer_destroy(scheduler->batcher.backoff);
-    mg_timer_destroy(scheduler->batcher.pace);
     mg_timer_destroy(scheduler->shared.store_retry);
     mg_timer_destroy(scheduler->drain_timer);
     mg_timer_destroy(scheduler->away_timer);

@@ -37,7 +37,6 @@
 
 struct mg_scheduler {
     struct mg_shared shared;
-    bool is_broker_up;
 
     /* The stages, from the inbox to the ack. */
     struct mg_consumed consumed;
@@ -74,6 +73,7 @@ enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_schedule
 void mg_scheduler_destroy(struct mg_scheduler *scheduler); /* accepts NULL */
 /* Stops consuming, finishes the work in hand within the drain timeout, then calls on_end(0). */
 void mg_scheduler_drain(struct mg_scheduler *scheduler);
+void mg_scheduler_account(void *scheduler, struct mg_beat *ret_beat); /* of its heartbeat */
 bool mg_scheduler_is_ready(void *scheduler, char *ret_reason, size_t size);
 
 #endif

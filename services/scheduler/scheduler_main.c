@@ -137,7 +137,7 @@ static const struct mg_process_service scheduler_service = {
     .check = scheduler_check,
     .create = scheduler_create,
     .is_ready = mg_scheduler_is_ready,
-    .account = mg_standstill_account,
+    .account = mg_scheduler_account,
     .drain = scheduler_drain,
     .destroy = scheduler_destroy,
 };

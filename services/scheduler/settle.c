@@ -17,7 +17,6 @@
 #include "fold.h"
 #include "order_input.h"
 #include "render.h"
-#include "scheduler.h"
 #include "workflow/answer_conditions.h"
 
 bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
@@ -32,14 +31,13 @@ bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
     } else if (!is_reply) { /* a type of a newer version */
         class = MG_STALE;
     } else if (item->reply != NULL) {
-        class =
-            mg_reply_parse(work->delivery->body, &batch->scheduler->shared.message_limits, item->reply, &err);
+        class = mg_reply_parse(work->delivery->body, &batch->shared->message_limits, item->reply, &err);
     }
     if (class != MG_OK) {
         if (class == MG_BAD_INPUT) {
             mg_log(MG_LOG_WARN, "a reply cannot be read", MG_LOG_TEXT("why", err.text));
         }
-        mg_work_settle(&batch->scheduler->shared.works, work, mg_end_of_unread(class));
+        mg_work_settle(&batch->shared->works, work, mg_end_of_unread(class));
         return false;
     }
     char correlation[MG_KEY_SIZE];
@@ -278,7 +276,7 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
                                        .is_service_down = is_open || is_paused || reply->is_probe,
                                        .is_service_paused = is_paused,
                                        .retry_after_ms = reply->retry_after_ms}};
-    struct mg_story story = {.by = mg_slice_of(batch->scheduler->shared.options->instance)};
+    struct mg_story story = {.by = mg_slice_of(batch->shared->options->instance)};
     if (reply->error_text[0] != '\0') {
         story.reason = mg_slice_of(reply->error_text);
     }
@@ -310,7 +308,7 @@ void mg_settle_decide(struct mg_batch *batch, struct mg_item *item)
                    ? -1
                    : mg_workflow_step_index(fold->workflow->workflow, mg_slice_of(reply->step));
     if (step < 0) {
-        mg_metric_add(batch->scheduler->shared.series.unknown_orders, 1);
+        mg_metric_add(batch->shared->series.unknown_orders, 1);
         mg_log(MG_LOG_WARN, "a reply names an order or step that does not exist",
                MG_LOG_TEXT("order_id", reply->order_id), MG_LOG_TEXT("step", reply->step));
         item->end = MG_END_REJECT;
@@ -349,7 +347,7 @@ static void republish(struct mg_batch *batch, struct mg_item *item, int step)
         return; /* it has been answered or judged meanwhile */
     }
     struct mg_cause cause = {.kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = work->attempt};
-    struct mg_story story = {.by = mg_slice_of(batch->scheduler->shared.options->instance)};
+    struct mg_story story = {.by = mg_slice_of(batch->shared->options->instance)};
     (void)mg_fold_cause(batch, item, &cause, NULL, story); /* duplicate: it was maybe before, or is no do */
     enum mg_render made = mg_render_request(batch, item, step, true);
     if (made == MG_RENDER_NO_MEMORY) {
@@ -378,6 +376,6 @@ void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item)
                              .step = step,
                              .attempt = work->attempt,
                              .unpublishable = {.executed = work->executed}};
-    struct mg_story story = {.by = mg_slice_of(batch->scheduler->shared.options->instance)};
+    struct mg_story story = {.by = mg_slice_of(batch->shared->options->instance)};
     (void)mg_fold_cause(batch, item, &cause, NULL, story); /* stale: it has been answered nevertheless */
 }

@@ -1,4 +1,4 @@
-/* What all stages of a scheduler share, and their requests to the scheduler as a whole. */
+/* Common to all stages of a scheduler, and their requests to the scheduler as a whole. */
 #ifndef MG_SCHEDULER_SHARED_H
 #define MG_SCHEDULER_SHARED_H
 
@@ -22,10 +22,10 @@ struct mg_shared {
     struct mg_scheduler_metrics series;
     struct mg_json_limits message_limits; /* of replies and commands */
     struct mg_works works;
-    bool is_store_up, is_draining, has_ended;
+    bool is_store_up, is_broker_up, is_draining, has_ended;
     bool is_away;                 /* the store has been down for long: nothing is consumed */
     struct mg_timer *store_retry; /* retries the store calls that no batch makes */
-    struct mg_idle *pump;
+    struct mg_idle *pump;         /* the scheduler begins the next work (scheduler.c) */
     struct mg_far_clock db_clock;
     int64_t rank;            /* among all schedulers, while it may lead */
     bool has_left;           /* messages left to others, which rank above this process from now on */

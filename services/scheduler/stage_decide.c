@@ -8,11 +8,10 @@
 #include "base/log.h"
 #include "fold.h"
 #include "lanes.h"
-#include "scheduler.h"
 
 size_t mg_batch_made(const struct mg_batch *batch)
 {
-    return mg_arena_used(batch->arena) + batch->scheduler->outbox.made_bytes - batch->made_before;
+    return mg_arena_used(batch->arena) + batch->outbox->made_bytes - batch->made_before;
 }
 
 static void item_decide(struct mg_batch *batch, struct mg_item *item)
@@ -63,7 +62,7 @@ void mg_batch_decide(struct mg_batch *batch)
     for (int i = 0; i < batch->item_count; i++) {
         struct mg_item *item = &batch->items[i];
         item->fold->has_failed = item->fold->has_failed || batch->writes == NULL;
-        if (i > 0 && mg_batch_made(batch) > batch->scheduler->shared.options->memory_bytes / MG_MEMORY_MADE) {
+        if (i > 0 && mg_batch_made(batch) > batch->shared->options->memory_bytes / MG_MEMORY_MADE) {
             item->is_undecided = true; /* in the next batch, which is smaller */
         } else if (!item->fold->has_failed) {
             item_decide(batch, item);

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "damage.h"
 #include "fold.h"
-#include "scheduler.h"
 
 /* The age at which clock and gates are read for their own sake; else each read of orders brings them.
  * Agents report every few seconds, and within this time no two clocks drift apart by a millisecond. */
@@ -65,14 +64,14 @@ static bool folds_make(struct mg_batch *batch)
 /* The order as this process last wrote it. False: it did not, or its workflow is not cached. */
 static bool fold_recall(struct mg_batch *batch, struct mg_fold *fold)
 {
-    fold->cached = mg_cache_take(&batch->scheduler->cache, fold->order_id, mg_clock_boot_ms());
+    fold->cached = mg_cache_take(batch->loader->cache, fold->order_id, mg_clock_boot_ms());
     struct mg_order_record *record =
         fold->cached != NULL ? mg_cached_record(fold->cached, batch->arena) : NULL;
     if (record == NULL) {
         return false;
     }
     fold->workflow =
-        mg_workflows_find(&batch->scheduler->workflows, record->workflow, record->workflow_version, 0);
+        mg_workflows_find(batch->loader->workflows, record->workflow, record->workflow_version, 0);
     return fold->workflow != NULL && mg_fold_bind(batch, fold, record);
 }
 
@@ -118,7 +117,7 @@ static void folds_guess(struct mg_batch *batch)
     for (int i = 0; i < batch->fold_count; i++) {
         struct mg_fold *fold = batch->folds[i];
         if (fold->is_guessed) {
-            mg_metric_add(batch->scheduler->shared.series.guessed, 1);
+            mg_metric_add(batch->shared->series.guessed, 1);
         } else {
             fold->record = NULL;
             fold->workflow = NULL;
@@ -136,7 +135,7 @@ static struct mg_want *want_add(struct mg_batch *batch, const char *name, int64_
         }
     }
     struct mg_want *want = &batch->wants[batch->want_count++];
-    want->workflows = &batch->scheduler->workflows;
+    want->workflows = batch->loader->workflows;
     want->asked = want->version = version;
     want->arg = batch;
     snprintf(want->name, sizeof(want->name), "%s", name);
@@ -153,7 +152,7 @@ static struct mg_workflow_entry *item_find(struct mg_batch *batch, struct mg_ite
         version = item->want->version;
     }
     struct mg_workflow_entry *entry =
-        mg_workflows_find(&batch->scheduler->workflows, name, version, MG_NEWEST_AGE_MS);
+        mg_workflows_find(batch->loader->workflows, name, version, MG_NEWEST_AGE_MS);
     if (entry == NULL && may_fetch) {
         item->want = want_add(batch, name, version);
     }
@@ -244,7 +243,7 @@ static void batch_resolve(struct mg_batch *batch)
 static void on_loaded(void *arg, const struct mg_load_answer *answer, const struct mg_err *err)
 {
     struct mg_batch *batch = arg;
-    struct mg_scheduler *scheduler = batch->scheduler;
+    struct mg_loader *loader = batch->loader;
     if (err != NULL) {
         batch->done(batch, err);
         return;
@@ -264,11 +263,11 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
             item->is_owed = loaded->is_owed;
         }
     }
-    scheduler->loader.seen_at_boot_ms = mg_clock_boot_ms();
-    (void)mg_far_clock_note(&scheduler->shared.db_clock, answer->now_ms, batch->asked_at_boot_ms,
-                            scheduler->loader.seen_at_boot_ms);
-    batch->now_ms = mg_scheduler_db_now_ms(&scheduler->shared); /* the answer may have taken seconds */
-    mg_gates_report(&scheduler->gates, answer->services, answer->service_count);
+    loader->seen_at_boot_ms = mg_clock_boot_ms();
+    (void)mg_far_clock_note(&batch->shared->db_clock, answer->now_ms, batch->asked_at_boot_ms,
+                            loader->seen_at_boot_ms);
+    batch->now_ms = mg_scheduler_db_now_ms(batch->shared); /* the answer may have taken seconds */
+    mg_gates_report(loader->gates, answer->services, answer->service_count);
     batch_resolve(batch);
 }
 
@@ -290,7 +289,7 @@ static int loads_make(struct mg_batch *batch)
 
 void mg_batch_load(struct mg_batch *batch, mg_batch_fn *done)
 {
-    struct mg_scheduler *scheduler = batch->scheduler;
+    struct mg_loader *loader = batch->loader;
     batch->done = done;
     if (!folds_make(batch)) {
         struct mg_err err;
@@ -300,13 +299,13 @@ void mg_batch_load(struct mg_batch *batch, mg_batch_fn *done)
     }
     folds_guess(batch);
     int count = loads_make(batch);
-    bool is_seen = scheduler->loader.seen_at_boot_ms != 0 &&
-                   mg_clock_boot_ms() - scheduler->loader.seen_at_boot_ms <= MG_SEEN_AGE_MS;
+    bool is_seen =
+        loader->seen_at_boot_ms != 0 && mg_clock_boot_ms() - loader->seen_at_boot_ms <= MG_SEEN_AGE_MS;
     if (count == 0 && is_seen) {
-        batch->now_ms = mg_scheduler_db_now_ms(&scheduler->shared);
+        batch->now_ms = mg_scheduler_db_now_ms(batch->shared);
         batch_resolve(batch);
     } else {
         batch->asked_at_boot_ms = mg_clock_boot_ms();
-        mg_store_load(scheduler->shared.store, batch->arena, batch->loads, count, on_loaded, batch);
+        mg_store_load(batch->shared->store, batch->arena, batch->loads, count, on_loaded, batch);
     }
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lanes.h"
-#include "scheduler.h"
 
 static bool item_read(struct mg_batch *batch, struct mg_item *item)
 {

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "fold.h"
-#include "scheduler.h"
 
 static void write_add(struct mg_batch *batch, struct mg_fold *fold)
 {
@@ -19,9 +18,9 @@ static void write_add(struct mg_batch *batch, struct mg_fold *fold)
                                            .event_count = fold->event_count,
                                            .alerts = fold->alerts,
                                            .alert_count = fold->alert_count,
-                                           .locked_by = batch->scheduler->shared.options->instance,
+                                           .locked_by = batch->shared->options->instance,
                                            .is_hasty = batch->is_retry,
-                                           .is_patient = batch->scheduler->aside.is_patient};
+                                           .is_patient = batch->is_patient};
 }
 
 static void on_committed(void *arg, const struct mg_err *err)
@@ -29,7 +28,7 @@ static void on_committed(void *arg, const struct mg_err *err)
     struct mg_batch *batch = arg;
     if (err == NULL) {
         double seconds = (double)(mg_clock_boot_us() - batch->commit_us) / 1e6;
-        mg_metric_observe(batch->scheduler->shared.series.commit_seconds, seconds);
+        mg_metric_observe(batch->shared->series.commit_seconds, seconds);
         MG_FAILPOINT(SCHEDULER_COMMITTED);
     }
     batch->done(batch, err);
@@ -46,8 +45,7 @@ void mg_batch_write(struct mg_batch *batch, mg_batch_fn *done)
     if (batch->write_count > 0) {
         MG_FAILPOINT(SCHEDULER_DECIDED);
         batch->commit_us = mg_clock_boot_us();
-        mg_store_commit(batch->scheduler->shared.store, batch->writes, batch->write_count, on_committed,
-                        batch);
+        mg_store_commit(batch->shared->store, batch->writes, batch->write_count, on_committed, batch);
         MG_FAILPOINT(SCHEDULER_COMMITTING);
     } else {
         done(batch, NULL);

@@ -7,12 +7,16 @@
 /* stage_read.c: from deliveries to items. Work that needs no order is settled. */
 void mg_batch_read(struct mg_batch *batch);
 
+/* The load, and the stages that it asks besides the store. */
+struct mg_loader {
+    struct mg_gates *gates;
+    struct mg_cache *cache;
+    struct mg_workflows *workflows;
+    int64_t seen_at_boot_ms; /* when the store last answered; 0: not in this session */
+};
 /* stage_load.c: gives each item its order and workflow. `done` with an error: not all of them could be read.
  */
 void mg_batch_load(struct mg_batch *batch, mg_batch_fn *done);
-struct mg_loader {
-    int64_t seen_at_boot_ms; /* when the store last answered; 0: not in this session */
-};
 
 /* stage_decide.c: applies each item to its order. Items above the memory of one batch stay undecided. */
 void mg_batch_decide(struct mg_batch *batch);

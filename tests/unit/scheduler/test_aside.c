@@ -110,11 +110,11 @@ START_TEST(nothing_is_judged_while_the_database_refuses_all)
     ck_assert_int_eq(fake_broker.rejected + fake_broker.requeued, 0);
     ck_assert_int_eq(aside_count(), 0);
     char reason[512];
-    ck_assert(mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert(mg_standstill_is(&stage_scheduler->standstill, reason, sizeof(reason)));
     ck_assert_msg(strstr(reason, "of order o1: all is refused (54000)") != NULL, "%s", reason);
     fake_store.is_refusing = false;
     pass(6000);
-    ck_assert(!mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert(!mg_standstill_is(&stage_scheduler->standstill, reason, sizeof(reason)));
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
     ck_assert_int_eq(stage_order("o3"), MG_ORDER_PROCESSING);
 }
@@ -286,18 +286,18 @@ START_TEST(a_crowd_with_one_fault_is_not_judged_and_stays)
         reply(order_id);
     }
     pass(5000);
-    ck_assert(!mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert(!mg_standstill_is(&stage_scheduler->standstill, reason, sizeof(reason)));
     stage_submit("o3", false); /* is written */
     pass(30000);
     ck_assert_int_eq(fake_broker.rejected, 0);
     ck_assert_int_eq(aside_count(), 11);
-    ck_assert(mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert(mg_standstill_is(&stage_scheduler->standstill, reason, sizeof(reason)));
     ck_assert_msg(strstr(reason, "the database refuses 10 orders alike for ") != NULL &&
                       strstr(reason, "the oldest is p10: as the test wants") != NULL,
                   "%s", reason);
     fake_store.refused = NULL;
     pass(30000);
-    ck_assert(!mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert(!mg_standstill_is(&stage_scheduler->standstill, reason, sizeof(reason)));
     ck_assert_int_eq(aside_count(), 1);
     ck_assert_int_eq(stage_step("p19", 0), MG_STEP_DONE);
 }
@@ -325,11 +325,11 @@ START_TEST(few_orders_with_one_fault_are_not_judged_while_only_new_ones_are_writ
         ck_assert_int_eq(fake_broker.rejected, 0);
     }
     ck_assert_int_eq(aside_count(), 6);
-    ck_assert(mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert(mg_standstill_is(&stage_scheduler->standstill, reason, sizeof(reason)));
     ck_assert_msg(strstr(reason, "the database refuses 6 orders alike for ") != NULL, "%s", reason);
     fake_store.refused = NULL;
     pass(10000);
-    ck_assert(!mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert(!mg_standstill_is(&stage_scheduler->standstill, reason, sizeof(reason)));
     ck_assert_int_eq(aside_count(), 0);
     ck_assert_int_eq(fake_broker.rejected, 0);
     ck_assert_int_eq(stage_step("o6", 0), MG_STEP_DONE);
@@ -378,7 +378,7 @@ START_TEST(a_crowd_of_damaged_orders_is_set_aside_one_by_one)
     ck_assert_int_eq(fake_broker.rejected, 10);
     ck_assert_int_eq(fake_broker_count("alert"), 10);
     ck_assert_int_eq(aside_count(), 0);
-    ck_assert(!mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert(!mg_standstill_is(&stage_scheduler->standstill, reason, sizeof(reason)));
     reply("o1");
     pass(250);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);

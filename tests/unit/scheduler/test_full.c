@@ -118,7 +118,7 @@ START_TEST(new_orders_wait_at_the_most_parked_steps_and_this_is_reported)
     ck_assert_ptr_null(fake_store_order("p1"));
     fake_store.parked = PARKED_MAX;
     pass(16000);
-    mg_standstill_account(stage_scheduler, &beat);
+    mg_standstill_account(&stage_scheduler->standstill, &beat);
     ck_assert_ptr_nonnull(strstr(beat.reason, "new orders of all workflows wait, 1 of them in hand"));
     ck_assert_ptr_nonnull(
         strstr(beat.reason, "service inventory is full and the most steps are parked for it"));

@@ -365,7 +365,7 @@ START_TEST(intake_rests_while_a_window_is_nearly_full)
     stage_settle();
     ck_assert_int_eq(stage_step("o1", 1), MG_STEP_RUNNING);
     struct mg_beat beat = {0}; /* the fakes give a delivery no time: it is as old as the machine's start */
-    mg_standstill_account(stage_scheduler, &beat);
+    mg_standstill_account(&stage_scheduler->standstill, &beat);
     ck_assert_ptr_nonnull(strstr(beat.reason, "new orders of all workflows wait, 1 of them in hand"));
     ck_assert_ptr_nonnull(strstr(beat.reason, "is full"));
     fake_broker.queue_ready = 74;
@@ -373,7 +373,7 @@ START_TEST(intake_rests_while_a_window_is_nearly_full)
     stage_settle();
     ck_assert_int_eq(stage_step("o2", 0), MG_STEP_RUNNING);
     beat = (struct mg_beat){0};
-    mg_standstill_account(stage_scheduler, &beat);
+    mg_standstill_account(&stage_scheduler->standstill, &beat);
     ck_assert_str_eq(beat.reason, "");
 }
 END_TEST
