@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/print.h"
-#include "json/place.h"
 #include "json/reader.h"
 
 #define THE_WHOLE "(the whole)" /* the empty JSON pointer (RFC 6901), for people */
@@ -19,18 +18,6 @@ bool mg_json_faults_are_many(const struct mg_json_faults *faults)
 {
     /* The reader of a message reports only its first mistake. */
     return faults->count >= (faults->mistakes != NULL ? MG_JSON_FAULTS_MAX : 1);
-}
-
-static struct mg_json_place place_in(const struct mg_json_faults *faults, const char *pointer, const char *at)
-{
-    const char *begin = faults->text.data;
-    if (begin == NULL || mg_json_faults_are_many(faults)) {
-        return (struct mg_json_place){0, 0};
-    }
-    if (at == NULL || at < begin || at > begin + faults->text.len) {
-        at = mg_json_locate(faults->text, pointer);
-    }
-    return mg_json_place_of(faults->text, at);
 }
 
 static void set_first(struct mg_json_faults *faults, enum mg_class class, struct mg_json_place place,
@@ -59,7 +46,10 @@ static void make_plain(char *text)
 static void add_fault(struct mg_json_faults *faults, enum mg_class class, const char *pointer, const char *at,
                       char *text)
 {
-    struct mg_json_place place = place_in(faults, pointer, at);
+    struct mg_json_place place = {0, 0};
+    if (faults->place != NULL && !mg_json_faults_are_many(faults)) {
+        place = faults->place(faults, pointer, at);
+    }
     char plain[MG_JSON_POINTER_SIZE]; /* names in a pointer are input, too */
     if (pointer != NULL) {
         (void)snprintf(plain, sizeof(plain), "%s", pointer);

@@ -2,11 +2,13 @@
  * The check of every external JSON text, before any other code reads it. One pass over the bytes judges
  * syntax, UTF-8, duplicate names, the range of numbers, and the limits. It builds no tree: values are used as
  * slices of the text, and a tree would cost more than the rest of a message. It recurses up to the depth
- * limit; scalar.c checks strings and numbers. Errors name line and column but never quote the text,
- * which may hold data that must not be logged.
+ * limit and stops at the first fault. Errors name line and column but never quote the text, which may hold
+ * data that must not be logged.
  */
 #include "json/json.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +33,12 @@ const struct mg_json_limits MG_JSON_LIMITS_SUBMISSION = {
     .any_number = true,
 };
 
-#define EXPLANATION_SIZE 128
-#define SORTED_ABOVE     16 /* names in one object; fewer are compared pairwise */
+#define INT64_DIGITS  19 /* of INT64_MAX and INT64_MIN */
+#define DOUBLE_DIGITS (DBL_MAX_10_EXP + 1)
+#define SORTED_ABOVE  16 /* names in one object; fewer are compared pairwise */
 /* Each fault and its remedy. */
 static const char *const EXPLANATIONS[] = {
+    [MG_FAULT_EMPTY] = "empty; a JSON value is expected",
     [MG_FAULT_SYNTAX] =
         "not JSON; it must follow RFC 8259 (names in double quotes, no trailing comma, no comments)",
     [MG_FAULT_END] = "the text ends in the middle of a value; send it whole",
@@ -50,7 +54,222 @@ static const char *const EXPLANATIONS[] = {
     [MG_FAULT_MEMBERS] = "too many members and elements",
 };
 
-static enum mg_check_fault check_value(struct mg_check *check);
+/* ---- strings ---- */
+
+/* Reads four hexadecimal digits; -1 if one is invalid, with `at` on it. */
+static int check_hex4(struct mg_check *check)
+{
+    int value = 0;
+    for (int i = 0; i < 4; i++, check->at++) {
+        if (check->at >= check->end) {
+            return -1;
+        }
+        char c = *check->at, letter = (char)(c | 0x20);
+        if (c >= '0' && c <= '9') {
+            value = value * 16 + (c - '0');
+        } else if (letter >= 'a' && letter <= 'f') {
+            value = value * 16 + (letter - 'a') + 10;
+        } else {
+            return -1;
+        }
+    }
+    return value;
+}
+
+/* After "\u": one code point, or a pair of surrogates; a lone surrogate is a fault. */
+static enum mg_check_fault check_code(struct mg_check *check)
+{
+    int code = check_hex4(check);
+    if (code == 0) {
+        return MG_FAULT_NUL_ESCAPE;
+    }
+    if (code < 0) {
+        return MG_FAULT_SYNTAX;
+    }
+    if (code < 0xd800 || code >= 0xe000) {
+        return MG_FAULT_NONE;
+    }
+    if (code >= 0xdc00) {
+        return MG_FAULT_SURROGATE;
+    }
+    for (const char *mark = "\\u"; *mark != '\0'; mark++, check->at++) {
+        if (check->at >= check->end || *check->at != *mark) {
+            return MG_FAULT_SURROGATE;
+        }
+    }
+    code = check_hex4(check);
+    if (code < 0) {
+        return MG_FAULT_SYNTAX;
+    }
+    return code >= 0xdc00 && code < 0xe000 ? MG_FAULT_NONE : MG_FAULT_SURROGATE;
+}
+
+static enum mg_check_fault check_escape(struct mg_check *check)
+{
+    if (++check->at >= check->end) {
+        return MG_FAULT_END;
+    }
+    char c = *check->at;
+    if (c == '\0' || strchr("\"\\/bfnrtu", c) == NULL) {
+        return MG_FAULT_SYNTAX;
+    }
+    check->at++;
+    return c == 'u' ? check_code(check) : MG_FAULT_NONE;
+}
+
+enum mg_check_fault mg_check_string(struct mg_check *check, bool *ret_has_escapes)
+{
+    const char *at = check->at + 1, *end = check->end;
+
+    *ret_has_escapes = false;
+    for (;;) {
+        at += mg_plain_len(at, (size_t)(end - at));
+        check->at = at;
+        if (at == end) {
+            return MG_FAULT_END;
+        }
+        if (*at == '"') {
+            check->at++;
+            return MG_FAULT_NONE;
+        }
+        if (*at == '\\') {
+            enum mg_check_fault fault = check_escape(check);
+            if (fault != MG_FAULT_NONE) {
+                return fault;
+            }
+            *ret_has_escapes = true;
+        } else {
+            if ((unsigned char)*at < 0x20) {
+                return MG_FAULT_SYNTAX;
+            }
+            size_t len = mg_utf8_len(at, (size_t)(end - at));
+            if (len == 0) {
+                return MG_FAULT_UTF8;
+            }
+            check->at += len;
+        }
+        at = check->at;
+    }
+}
+
+/* ---- numbers ---- */
+
+static size_t skip_digits(struct mg_check *check)
+{
+    const char *begin = check->at;
+    while (check->at < check->end && *check->at >= '0' && *check->at <= '9') {
+        check->at++;
+    }
+    return (size_t)(check->at - begin);
+}
+
+static bool is_above_int64(const char *digits, size_t count, bool is_negative)
+{
+    if (count != INT64_DIGITS) {
+        return count > INT64_DIGITS;
+    }
+    return memcmp(digits, is_negative ? "9223372036854775808" : "9223372036854775807", INT64_DIGITS) > 0;
+}
+
+/* A double has up to 309 digits before the point. Numbers with more are too large, numbers with fewer are
+ * not. With exactly 309 these digits alone decide, since the bound between the largest double and infinity is
+ * an integer. `mantissa` is digits, perhaps with a point. */
+static bool is_above_double(const char *mantissa, const char *end, int64_t exponent)
+{
+    char digits[DOUBLE_DIGITS + 1];
+    int count = 0;
+    int64_t before_point = 0;
+    bool is_fraction = false;
+
+    for (; mantissa < end; mantissa++) {
+        if (*mantissa == '.') {
+            is_fraction = true;
+            continue;
+        }
+        bool is_significant = count > 0 || *mantissa != '0';
+        if (is_fraction ? !is_significant : is_significant) {
+            before_point += is_fraction ? -1 : 1;
+        }
+        if (is_significant && count < DOUBLE_DIGITS) {
+            digits[count++] = *mantissa;
+        }
+    }
+    if (count == 0 || before_point + exponent != DOUBLE_DIGITS) {
+        return count > 0 && before_point + exponent > DOUBLE_DIGITS;
+    }
+    memset(digits + count, '0', (size_t)(DOUBLE_DIGITS - count));
+    digits[DOUBLE_DIGITS] = '\0';
+    return isinf(strtod(digits, NULL));
+}
+
+/* After "e" or "E". The count stops far beyond any exponent that the digits of a text could balance. */
+static bool check_exponent(struct mg_check *check, int64_t *ret_exponent)
+{
+    static const int64_t FAR = INT32_MAX;
+    bool is_negative = false;
+
+    if (check->at < check->end && (*check->at == '+' || *check->at == '-')) {
+        is_negative = *check->at++ == '-';
+    }
+    const char *begin = check->at;
+    if (skip_digits(check) == 0) {
+        return false;
+    }
+    for (*ret_exponent = 0; begin < check->at; begin++) {
+        if (*ret_exponent < FAR) {
+            *ret_exponent = *ret_exponent * 10 + (*begin - '0');
+        }
+    }
+    if (is_negative) {
+        *ret_exponent = -*ret_exponent;
+    }
+    return true;
+}
+
+enum mg_check_fault mg_check_number(struct mg_check *check)
+{
+    const char *begin = check->at;
+    int64_t exponent = 0;
+
+    if (*begin == '-') {
+        check->at++;
+    }
+    const char *mantissa = check->at;
+    size_t digits = skip_digits(check);
+    if (digits == 0) {
+        return MG_FAULT_SYNTAX;
+    }
+    if (digits > 1 && *mantissa == '0') {
+        check->at = mantissa + 1;
+        return MG_FAULT_SYNTAX;
+    }
+    bool is_integer = true;
+    if (check->at < check->end && *check->at == '.') {
+        is_integer = false;
+        check->at++;
+        if (skip_digits(check) == 0) {
+            return MG_FAULT_SYNTAX;
+        }
+    }
+    const char *end = check->at;
+    if (check->at < check->end && (*check->at == 'e' || *check->at == 'E')) {
+        is_integer = false;
+        check->at++;
+        if (!check_exponent(check, &exponent)) {
+            return MG_FAULT_SYNTAX;
+        }
+    }
+    if (check->limits->any_number) {
+        return MG_FAULT_NONE;
+    }
+    bool is_above = is_integer ? is_above_int64(mantissa, digits, begin != mantissa)
+                               : is_above_double(mantissa, end, exponent);
+    if (!is_above) {
+        return MG_FAULT_NONE;
+    }
+    check->at = begin;
+    return MG_FAULT_RANGE;
+}
 
 /* ---- names ---- */
 
@@ -78,7 +297,7 @@ static int reader_next(struct reader *reader) /* -1: the end */
     return (unsigned char)reader->utf8[reader->next++];
 }
 
-static bool is_same_name(const struct mg_check_name *a, const struct mg_check_name *b)
+bool mg_check_is_same_name(const struct mg_check_name *a, const struct mg_check_name *b)
 {
     if (!a->has_escapes && !b->has_escapes) {
         return mg_slice_equal(a->quoted, b->quoted);
@@ -111,20 +330,8 @@ static int compare_names(const void *a, const void *b)
     }
 }
 
-static enum mg_check_fault name_twice(struct mg_check *check, const struct mg_check_name *a,
-                                      const struct mg_check_name *b)
-{
-    bool is_in_order = a->quoted.data < b->quoted.data;
-    struct mg_slice first = is_in_order ? a->quoted : b->quoted, second = is_in_order ? b->quoted : a->quoted;
-    if (mg_check_mend_twice(check, first, second)) {
-        return MG_FAULT_NONE;
-    }
-    check->at = second.data;
-    return MG_FAULT_TWICE;
-}
-
-/* Finds duplicate names; may reorder them. Many names are sorted and only neighbours compared, so the time is
- * not quadratic in hostile input. */
+/* Finds a duplicate name; may reorder them. Many names are sorted and only neighbours compared, so the time
+ * is not quadratic in hostile input. */
 static enum mg_check_fault check_twice(struct mg_check *check, struct mg_check_name *names, size_t count)
 {
     bool is_sorted = count > SORTED_ABOVE;
@@ -133,18 +340,17 @@ static enum mg_check_fault check_twice(struct mg_check *check, struct mg_check_n
     }
     for (size_t i = 1; i < count; i++) {
         for (size_t k = is_sorted ? i - 1 : 0; k < i; k++) {
-            if (is_same_name(&names[k], &names[i])) {
-                enum mg_check_fault fault = name_twice(check, &names[k], &names[i]);
-                if (fault != MG_FAULT_NONE) {
-                    return fault;
-                }
+            if (mg_check_is_same_name(&names[k], &names[i])) {
+                const char *a = names[k].quoted.data, *b = names[i].quoted.data;
+                check->at = a < b ? b : a;
+                return MG_FAULT_TWICE;
             }
         }
     }
     return MG_FAULT_NONE;
 }
 
-static bool keep_name(struct mg_check *check, struct mg_check_name name)
+bool mg_check_keep_name(struct mg_check *check, struct mg_check_name name)
 {
     if (check->name_count == check->name_capacity) {
         bool is_first = check->names == check->few;
@@ -175,71 +381,35 @@ static int check_next(struct mg_check *check)
     return check->at < check->end ? (unsigned char)*check->at : -1;
 }
 
-/* A name that is read up to its end: quoted, or mended. */
-static enum mg_check_fault check_quoted_name(struct mg_check *check)
+static enum mg_check_fault check_value(struct mg_check *check);
+
+static enum mg_check_fault check_name(struct mg_check *check)
 {
-    while (check_next(check) != '"') {
-        enum mg_mend mend = mg_check_mend(check, MG_WANT_NAME);
-        if (mend != MG_MEND_AGAIN) {
-            return mend == MG_MEND_TAKEN ? MG_FAULT_NONE : MG_FAULT_SYNTAX;
-        }
+    if (check_next(check) != '"') {
+        return MG_FAULT_SYNTAX;
     }
     struct mg_check_name name = {.quoted.data = check->at};
     enum mg_check_fault fault = mg_check_string(check, &name.has_escapes);
     if (fault != MG_FAULT_NONE) {
-        return mg_check_mend_scalar(check, name.quoted.data, fault);
-    }
-    name.quoted.len = (size_t)(check->at - name.quoted.data);
-    return keep_name(check, name) ? MG_FAULT_NONE : MG_FAULT_MEMORY;
-}
-
-static enum mg_check_fault check_name(struct mg_check *check)
-{
-    enum mg_check_fault fault = check_quoted_name(check);
-    if (fault != MG_FAULT_NONE) {
         return fault;
     }
-    while (check_next(check) != ':') {
-        enum mg_mend mend = mg_check_mend(check, MG_WANT_COLON);
-        if (mend != MG_MEND_AGAIN) {
-            return mend == MG_MEND_TAKEN ? MG_FAULT_NONE : MG_FAULT_SYNTAX;
-        }
+    name.quoted.len = (size_t)(check->at - name.quoted.data);
+    if (!mg_check_keep_name(check, name)) {
+        return MG_FAULT_MEMORY;
+    }
+    if (check_next(check) != ':') {
+        return MG_FAULT_SYNTAX;
     }
     check->at++;
     return MG_FAULT_NONE;
-}
-
-/* After a member or an element. `ret_is_over`: at the closing bracket, or at a bracket that stands for it.
- */
-static enum mg_check_fault check_more(struct mg_check *check, char close, bool *ret_is_over)
-{
-    for (;;) {
-        int next = check_next(check);
-        *ret_is_over = next == close;
-        if (next == close) {
-            return MG_FAULT_NONE;
-        }
-        if (next == ',') {
-            check->at++;
-            return MG_FAULT_NONE;
-        }
-        enum mg_mend mend = mg_check_mend(check, MG_WANT_MORE);
-        *ret_is_over = mend == MG_MEND_CLOSED;
-        if (mend == MG_MEND_TAKEN || mend == MG_MEND_CLOSED) {
-            return MG_FAULT_NONE;
-        }
-        if (mend == MG_MEND_NONE) {
-            return MG_FAULT_SYNTAX;
-        }
-    }
 }
 
 /* The members of an object or elements of an array, up to the closing bracket. */
 static enum mg_check_fault check_children(struct mg_check *check, bool is_object)
 {
     char close = is_object ? '}' : ']';
-    bool is_over = check_next(check) == close;
-    while (!is_over) {
+    int next = check_next(check);
+    while (next != close) {
         if (++check->members > check->limits->max_members) {
             return MG_FAULT_MEMBERS;
         }
@@ -247,15 +417,14 @@ static enum mg_check_fault check_children(struct mg_check *check, bool is_object
         if (fault == MG_FAULT_NONE) {
             fault = check_value(check);
         }
-        if (fault == MG_FAULT_SYNTAX && mg_check_mend_comma(check, close)) {
-            return MG_FAULT_NONE;
-        }
-        if (fault == MG_FAULT_NONE) {
-            fault = check_more(check, close, &is_over);
-        }
         if (fault != MG_FAULT_NONE) {
             return fault;
         }
+        next = check_next(check);
+        if (next != close && next != ',') {
+            return MG_FAULT_SYNTAX;
+        }
+        check->at += next == ',' ? 1 : 0;
     }
     return MG_FAULT_NONE;
 }
@@ -265,9 +434,6 @@ static enum mg_check_fault check_container(struct mg_check *check, bool is_objec
     size_t names_before = check->name_count;
     if (++check->depth > check->limits->max_depth) {
         return MG_FAULT_DEPTH;
-    }
-    if (check->mender != NULL && check->depth <= MG_MEND_DEPTH_MAX) {
-        check->mender->open[check->depth - 1] = check->at;
     }
     check->at++;
     enum mg_check_fault fault = check_children(check, is_object);
@@ -294,43 +460,22 @@ static enum mg_check_fault check_word(struct mg_check *check, const char *word)
     return MG_FAULT_NONE;
 }
 
-static enum mg_check_fault check_scalar(struct mg_check *check, bool is_string)
-{
-    const char *begin = check->at;
-    bool has_escapes;
-    enum mg_check_fault fault = is_string ? mg_check_string(check, &has_escapes) : mg_check_number(check);
-    return fault == MG_FAULT_NONE ? MG_FAULT_NONE : mg_check_mend_scalar(check, begin, fault);
-}
-
-/* Where no value begins, or a word is not one of JSON's. */
-static enum mg_check_fault check_other(struct mg_check *check)
-{
-    enum mg_mend mend = mg_check_mend(check, MG_WANT_VALUE);
-    if (mend == MG_MEND_AGAIN) {
-        return check_value(check); /* the mender's bound of mistakes bounds the recursion */
-    }
-    return mend == MG_MEND_TAKEN ? MG_FAULT_NONE : MG_FAULT_SYNTAX;
-}
-
 static enum mg_check_fault check_value(struct mg_check *check)
 {
-    enum mg_check_fault fault = MG_FAULT_SYNTAX;
+    bool has_escapes;
     switch (check_next(check)) {
     case '{':
         return check_container(check, true);
     case '[':
         return check_container(check, false);
     case '"':
-        return check_scalar(check, true);
+        return mg_check_string(check, &has_escapes);
     case 't':
-        fault = check_word(check, "true");
-        break;
+        return check_word(check, "true");
     case 'f':
-        fault = check_word(check, "false");
-        break;
+        return check_word(check, "false");
     case 'n':
-        fault = check_word(check, "null");
-        break;
+        return check_word(check, "null");
     case '-':
     case '0':
     case '1':
@@ -342,18 +487,16 @@ static enum mg_check_fault check_value(struct mg_check *check)
     case '7':
     case '8':
     case '9':
-        return check_scalar(check, false);
+        return mg_check_number(check);
     default:
-        break;
+        return MG_FAULT_SYNTAX;
     }
-    return fault == MG_FAULT_NONE ? MG_FAULT_NONE : check_other(check);
 }
 
 /* ---- the whole ---- */
 
-/* The fault with its remedy. */
-static const char *explain(const struct mg_check *check, enum mg_check_fault fault, char *ret_text,
-                           size_t size)
+const char *mg_check_explain(const struct mg_check *check, enum mg_check_fault fault,
+                             char ret_text[MG_CHECK_EXPLANATION_SIZE])
 {
     if (fault == MG_FAULT_SYNTAX || fault == MG_FAULT_MORE) {
         if (check->at >= check->end) {
@@ -365,7 +508,7 @@ static const char *explain(const struct mg_check *check, enum mg_check_fault fau
     if (fault != MG_FAULT_DEPTH && fault != MG_FAULT_MEMBERS) {
         return EXPLANATIONS[fault];
     }
-    (void)snprintf(ret_text, size, "%s; up to %d are allowed", EXPLANATIONS[fault],
+    (void)snprintf(ret_text, MG_CHECK_EXPLANATION_SIZE, "%s; up to %d are allowed", EXPLANATIONS[fault],
                    fault == MG_FAULT_DEPTH ? check->limits->max_depth : check->limits->max_members);
     return ret_text;
 }
@@ -373,26 +516,47 @@ static const char *explain(const struct mg_check *check, enum mg_check_fault fau
 static enum mg_class refuse(struct mg_slice text, const struct mg_check *check, enum mg_check_fault fault,
                             struct mg_err *err)
 {
-    char explanation[EXPLANATION_SIZE];
-    struct mg_json_place place = mg_json_place_of(text, check->at);
+    char memory[MG_CHECK_EXPLANATION_SIZE];
     if (fault == MG_FAULT_MEMORY) {
         return mg_err_set(err, MG_TRANSIENT, "could not check %zu bytes of JSON: no memory", text.len);
     }
-    return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s", place.line, place.column,
-                      explain(check, fault, explanation, sizeof(explanation)));
+    if (fault == MG_FAULT_BYTES) {
+        return mg_err_set(err, MG_BAD_INPUT, "the text has %zu bytes; up to %zu are allowed", text.len,
+                          check->limits->max_bytes);
+    }
+    const char *explanation = mg_check_explain(check, fault, memory);
+    struct mg_json_place place = mg_json_place_of(text, check->at);
+    return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s", place.line, place.column, explanation);
 }
 
-static enum mg_check_fault check_text(struct mg_check *check)
+void mg_check_names_begin(struct mg_check *check)
 {
     check->names = check->few;
     check->name_capacity = MG_CHECK_NAMES_FEW;
+}
+
+void mg_check_names_end(struct mg_check *check)
+{
+    if (check->names != check->few) {
+        free(check->names);
+    }
+}
+
+static enum mg_check_fault check_text(struct mg_check *check, struct mg_slice text)
+{
+    if (text.data == NULL || check_next(check) == -1) {
+        check->at = text.data;
+        return MG_FAULT_EMPTY;
+    }
+    if (text.len > check->limits->max_bytes) {
+        return MG_FAULT_BYTES;
+    }
+    mg_check_names_begin(check);
     enum mg_check_fault fault = check_value(check);
     if (fault == MG_FAULT_NONE && check_next(check) != -1) {
         fault = MG_FAULT_MORE;
     }
-    if (check->names != check->few) {
-        free(check->names);
-    }
+    mg_check_names_end(check);
     return fault;
 }
 
@@ -405,30 +569,8 @@ enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *l
 enum mg_class mg_json_check_limits(struct mg_slice text, const struct mg_json_limits *limits,
                                    bool *ret_is_above, struct mg_err *err)
 {
-    *ret_is_above = false;
-    if (text.data == NULL || mg_json_trim(text).len == 0) {
-        return mg_err_set(err, MG_BAD_INPUT, "line 1, column 1: empty; a JSON value is expected");
-    }
-    if (text.len > limits->max_bytes) {
-        *ret_is_above = true;
-        return mg_err_set(err, MG_BAD_INPUT, "the text has %zu bytes; up to %zu are allowed", text.len,
-                          limits->max_bytes);
-    }
     struct mg_check check = {.at = text.data, .end = text.data + text.len, .limits = limits};
-    enum mg_check_fault fault = check_text(&check);
-    *ret_is_above = fault == MG_FAULT_DEPTH || fault == MG_FAULT_MEMBERS;
+    enum mg_check_fault fault = check_text(&check, text);
+    *ret_is_above = fault == MG_FAULT_BYTES || fault == MG_FAULT_DEPTH || fault == MG_FAULT_MEMBERS;
     return fault == MG_FAULT_NONE ? MG_OK : refuse(text, &check, fault, err);
-}
-
-void mg_json_check_all(struct mg_slice text, const struct mg_json_limits *limits,
-                       void (*report)(void *arg, const char *at, const char *text), void *arg)
-{
-    char explanation[EXPLANATION_SIZE];
-    struct mg_mender mender = {.text = text, .report = report, .arg = arg};
-    struct mg_check check = {
-        .at = text.data, .end = text.data + text.len, .mender = &mender, .limits = limits};
-    enum mg_check_fault fault = check_text(&check);
-    if (fault != MG_FAULT_NONE) {
-        mg_check_mend_end(&check, fault, explain(&check, fault, explanation, sizeof(explanation)));
-    }
 }

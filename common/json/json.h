@@ -3,8 +3,8 @@
  * the received bytes (14.00 stays 14.00). So a value is a slice of the original text, and no tree is ever
  * built.
  *
- *   json.c scalar.c    the check of a text; every body, definition and file passes it before any other use
- *   mend.c             the same for definitions: the check goes on after a mistake of syntax
+ *   json.c             the check of a text; every body, definition and file passes it before any other use
+ *   mend.c             the second reading of a refused definition: all its mistakes of syntax
  *   strings.c          texts of other programs with strings that the check refuses
  *   scan.c             a walk over checked text: members, elements, characters, pointers
  *   reader.c           the members of one object into a struct, each with its type and its limits

@@ -1,12 +1,13 @@
 /*
- * Mistakes of syntax in a definition, each with its place and its cure. The check of json.c calls the mender
- * where it would end. The mender reports the mistake, and the check goes on as if it were mended, so one run
- * finds most of them. Messages are not mended: their first fault refuses them.
+ * Mistakes of syntax in a definition, each with its place and its cure. This reader walks a text that the
+ * check of json.c has refused. It reports each mistake and reads on as if it were mended, so one run finds
+ * most of them. Messages are not read so: their first fault refuses them.
  */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "json/reader.h"
 #include "json/validator.h"
 
 #define MENDED_MAX  20             /* a text with more is mostly no definition */
@@ -14,29 +15,45 @@
 #define SHOWN_MAX   40             /* characters of the text that a mistake quotes */
 #define OPEN_DOUBLE "\xe2\x80\x9c" /* typographic quotes, as word processors write them */
 #define SHUT_DOUBLE "\xe2\x80\x9d"
+#define DEPTH_MAX   64 /* deeper than the limit of any definition */
 
-/* False, without a report, if there is no mender or its reports are many enough. */
-MG_PRINTF(3, 4) static bool report(struct mg_check *check, const char *at, const char *format, ...)
+/* Its functions return the fault that ends the reading. */
+struct mender {
+    struct mg_slice text;
+    const char *at, *end;
+    struct mg_check check; /* names, and the string or number that is read */
+    void (*report)(void *arg, const char *at, const char *text);
+    void *arg;
+    int count;
+    const char *lost; /* after an unclosed string: a comma may lie within it */
+    int depth, members;
+    const char *open[DEPTH_MAX]; /* the brackets of the open containers */
+};
+
+static enum mg_check_fault read_value(struct mender *mender);
+
+/* A fault, without a report, if the reports are many enough. */
+MG_PRINTF(3, 4)
+static enum mg_check_fault mistake(struct mender *mender, const char *at, const char *format, ...)
 {
     char text[TEXT_SIZE];
     va_list args;
-    struct mg_mender *mender = check->mender;
 
-    if (mender == NULL || mender->count == MENDED_MAX) {
-        return false;
+    if (mender->count == MENDED_MAX) {
+        return MG_FAULT_SYNTAX;
     }
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args); /* a cut text is better than none */
     va_end(args);
     mender->count++;
     mender->report(mender->arg, at, text);
-    return true;
+    return MG_FAULT_NONE;
 }
 
-static bool begins(const struct mg_check *check, const char *with)
+static bool begins(const struct mender *mender, const char *with)
 {
     size_t len = strlen(with);
-    return (size_t)(check->end - check->at) >= len && memcmp(check->at, with, len) == 0;
+    return (size_t)(mender->end - mender->at) >= len && memcmp(mender->at, with, len) == 0;
 }
 
 static bool is_word(char c)
@@ -51,18 +68,18 @@ static bool is_blank(char c)
 }
 
 /* The end of the word or number at `at`. */
-static const char *word_end(const struct mg_check *check, const char *at)
+static const char *word_end(const struct mender *mender, const char *at)
 {
-    while (at < check->end && is_word(*at)) {
+    while (at < mender->end && is_word(*at)) {
         at++;
     }
     return at;
 }
 
-static const char *line_end(const struct mg_check *check, const char *at)
+static const char *line_end(const struct mender *mender, const char *at)
 {
-    const char *end = memchr(at, '\n', (size_t)(check->end - at));
-    return end != NULL ? end : check->end;
+    const char *end = memchr(at, '\n', (size_t)(mender->end - at));
+    return end != NULL ? end : mender->end;
 }
 
 static int shown(const char *at, const char *end)
@@ -72,85 +89,49 @@ static int shown(const char *at, const char *end)
 
 /* ---- obstacles of any place ---- */
 
-static enum mg_mend pass_comment(struct mg_check *check)
+/* The next character that is neither blank nor in a comment; -1 at the end. */
+static int next(struct mender *mender)
 {
-    bool is_block = begins(check, "/*");
-    if (!report(check, check->at, "a comment; JSON has none: take it out")) {
-        return MG_MEND_NONE;
+    for (;;) {
+        while (mender->at < mender->end && is_blank(*mender->at)) {
+            mender->at++;
+        }
+        bool is_block = begins(mender, "/*"),
+             is_comment = is_block || begins(mender, "//") || begins(mender, "#");
+        if (!is_comment ||
+            mistake(mender, mender->at, "a comment; JSON has none: take it out") != MG_FAULT_NONE) {
+            return mender->at < mender->end ? (unsigned char)*mender->at : -1;
+        }
+        size_t left = (size_t)(mender->end - mender->at);
+        const char *end = is_block ? memmem(mender->at, left, "*/", 2) : line_end(mender, mender->at);
+        mender->at = end == NULL ? mender->end : is_block ? end + 2 : end;
     }
-    const char *end =
-        is_block ? memmem(check->at, (size_t)(check->end - check->at), "*/", 2) : line_end(check, check->at);
-    check->at = end == NULL ? check->end : is_block ? end + 2 : end;
-    return MG_MEND_AGAIN;
 }
 
 /* A text between other quotes, up to the same line's end. */
-static enum mg_mend pass_quoted(struct mg_check *check, size_t open_len, const char *close, const char *what)
+static enum mg_check_fault pass_quoted(struct mender *mender, size_t open_len, const char *close,
+                                       const char *what)
 {
-    const char *begin = check->at, *stop = line_end(check, begin);
-    if (!report(check, begin, "%s; a text stands in double quotes: \"…\"", what)) {
-        return MG_MEND_NONE;
-    }
-    const char *from = begin + open_len;
+    const char *begin = mender->at, *stop = line_end(mender, begin), *from = begin + open_len;
     const char *end = from < stop ? memmem(from, (size_t)(stop - from), close, strlen(close)) : NULL;
-    check->at = end != NULL ? end + strlen(close) : stop;
-    return MG_MEND_TAKEN;
+    mender->at = end != NULL ? end + strlen(close) : stop;
+    return mistake(mender, begin, "%s; a text stands in double quotes: \"…\"", what);
 }
 
-static enum mg_mend pass_other_quotes(struct mg_check *check)
+static enum mg_check_fault pass_other_quotes(struct mender *mender)
 {
-    if (*check->at == '\'') {
-        return pass_quoted(check, 1, "'", "single quotes");
+    if (begins(mender, "'")) {
+        return pass_quoted(mender, 1, "'", "single quotes");
     }
-    if (*check->at == '`') {
-        return pass_quoted(check, 1, "`", "backquotes");
+    if (begins(mender, "`")) {
+        return pass_quoted(mender, 1, "`", "backquotes");
     }
-    return begins(check, OPEN_DOUBLE) || begins(check, SHUT_DOUBLE)
-               ? pass_quoted(check, strlen(OPEN_DOUBLE), SHUT_DOUBLE, "typographic quotes")
-               : MG_MEND_NONE;
+    return begins(mender, OPEN_DOUBLE) || begins(mender, SHUT_DOUBLE)
+               ? pass_quoted(mender, strlen(OPEN_DOUBLE), SHUT_DOUBLE, "typographic quotes")
+               : MG_FAULT_SYNTAX;
 }
 
-/* ---- by the needed thing ---- */
-
-static enum mg_mend mend_name(struct mg_check *check)
-{
-    const char *end = word_end(check, check->at);
-    if (*check->at == ',') {
-        bool is_reported = report(check, check->at, "a comma too many; take it out");
-        check->at++;
-        return is_reported ? MG_MEND_AGAIN : MG_MEND_NONE;
-    }
-    if (end == check->at) {
-        return pass_other_quotes(check);
-    }
-    if (!report(check, check->at, "a name without quotes; write \"%.*s\"", shown(check->at, end),
-                check->at)) {
-        return MG_MEND_NONE;
-    }
-    check->at = end;
-    return MG_MEND_TAKEN;
-}
-
-static bool is_value_begin(const struct mg_check *check)
-{
-    return *check->at == '"' || *check->at == '{' || *check->at == '[' || is_word(*check->at);
-}
-
-static enum mg_mend mend_colon(struct mg_check *check)
-{
-    bool is_equal = *check->at == '=';
-    if (is_equal || is_value_begin(check)) {
-        if (!report(check, check->at,
-                    is_equal ? "\"=\" between name and value; write a colon"
-                             : "a colon is missing between name and value")) {
-            return MG_MEND_NONE;
-        }
-        check->at += is_equal ? 1 : 0;
-        return MG_MEND_TAKEN;
-    }
-    /* At the end of the member the value is missing, too; that is reported then. */
-    return *check->at == ',' || *check->at == '}' ? MG_MEND_TAKEN : MG_MEND_NONE;
-}
+/* ---- words, numbers and strings ---- */
 
 /* A word that other languages have for one of JSON's. */
 static const char *meant_word(const char *word, size_t len)
@@ -182,31 +163,117 @@ static const char *number_cure(const char *at, const char *end)
     return "not a number of JSON; write 12, -0.5 or 1e3, and a duration as a text: \"30s\"";
 }
 
-static enum mg_mend mend_word(struct mg_check *check, const char *begin)
+static enum mg_check_fault mend_word(struct mender *mender, const char *begin)
 {
-    const char *end = word_end(check, begin);
+    const char *end = word_end(mender, begin);
     const char *meant = meant_word(begin, (size_t)(end - begin));
     bool is_number = (*begin >= '0' && *begin <= '9') || *begin == '+' || *begin == '-' || *begin == '.';
-    bool is_reported = meant != NULL ? report(check, begin, "%.*s; write %s", shown(begin, end), begin, meant)
-                       : is_number   ? report(check, begin, "%s", number_cure(begin, end))
-                                     : report(check, begin, "a text without quotes; write \"…\" around it");
-    check->at = end;
-    return is_reported ? MG_MEND_TAKEN : MG_MEND_NONE;
+    mender->at = end;
+    return meant != NULL ? mistake(mender, begin, "%.*s; write %s", shown(begin, end), begin, meant)
+           : is_number   ? mistake(mender, begin, "%s", number_cure(begin, end))
+                         : mistake(mender, begin, "a text without quotes; write \"…\" around it");
 }
 
-static enum mg_mend mend_value(struct mg_check *check)
+/* After the closing quote on the same line; the line's end if there is none. */
+static const char *string_end(const struct mender *mender, const char *at)
 {
-    if (*check->at == ',' || *check->at == '}') {
-        return report(check, check->at, "a value is missing here") ? MG_MEND_TAKEN : MG_MEND_NONE;
+    const char *stop = line_end(mender, at);
+    while (at < stop && *at != '"') {
+        at += *at == '\\' && at + 1 < stop ? 2 : 1;
     }
-    return is_word(*check->at) ? mend_word(check, check->at) : pass_other_quotes(check);
+    return at < stop ? at + 1 : stop;
+}
+
+/* The string from `begin` has this fault at `at`. */
+static enum mg_check_fault mend_string(struct mender *mender, const char *begin, enum mg_check_fault fault)
+{
+    const char *at = mender->at;
+    if (at >= mender->end || *at == '\n' || *at == '\r') {
+        mender->lost = at;
+        while (mender->lost > begin && is_blank(mender->lost[-1])) {
+            mender->lost--;
+        }
+        return mistake(mender, begin,
+                       "a text without its closing quote; it ends on its line, and \\n stands for a new one");
+    }
+    if (fault != MG_FAULT_SYNTAX) {
+        return fault;
+    }
+    mender->at = string_end(mender, at);
+    return mistake(mender, at, "%s",
+                   (unsigned char)*at < 0x20 ? "a control character in a text; write it as \\t or \\u00…"
+                                             : "no escape of JSON; a plain backslash is written twice: \\\\");
+}
+
+/* `is_name`: it is kept, if it is whole, for the search of duplicates; one without memory is left out. */
+static enum mg_check_fault read_string(struct mender *mender, bool is_name)
+{
+    struct mg_check_name name = {.quoted.data = mender->at};
+    mender->check.at = mender->at;
+    enum mg_check_fault fault = mg_check_string(&mender->check, &name.has_escapes);
+    mender->at = mender->check.at;
+    if (fault != MG_FAULT_NONE) {
+        return mend_string(mender, name.quoted.data, fault);
+    }
+    name.quoted.len = (size_t)(mender->at - name.quoted.data);
+    if (is_name) {
+        (void)mg_check_keep_name(&mender->check, name);
+    }
+    return MG_FAULT_NONE;
+}
+
+static enum mg_check_fault read_number(struct mender *mender)
+{
+    const char *begin = mender->at;
+    mender->check.at = begin;
+    enum mg_check_fault fault = mg_check_number(&mender->check);
+    mender->at = mender->check.at;
+    return fault == MG_FAULT_SYNTAX ? mend_word(mender, begin) : fault;
+}
+
+/* ---- members and elements ---- */
+
+static enum mg_check_fault read_name(struct mender *mender)
+{
+    enum mg_check_fault fault = MG_FAULT_NONE;
+    while (next(mender) == ',' && fault == MG_FAULT_NONE) {
+        fault = mistake(mender, mender->at++, "a comma too many; take it out");
+    }
+    const char *at = mender->at, *end = word_end(mender, at);
+    if (fault != MG_FAULT_NONE || begins(mender, "\"")) {
+        return fault != MG_FAULT_NONE ? fault : read_string(mender, true);
+    }
+    if (end == at) {
+        return pass_other_quotes(mender);
+    }
+    mender->at = end;
+    return mistake(mender, at, "a name without quotes; write \"%.*s\"", shown(at, end), at);
+}
+
+static bool is_value_begin(int c)
+{
+    return c == '"' || c == '{' || c == '[' || (c > 0 && is_word((char)c));
+}
+
+static enum mg_check_fault read_colon(struct mender *mender)
+{
+    int c = next(mender);
+    mender->at += c == ':' || c == '=' ? 1 : 0;
+    if (c == '=') {
+        return mistake(mender, mender->at - 1, "\"=\" between name and value; write a colon");
+    }
+    if (is_value_begin(c)) {
+        return mistake(mender, mender->at, "a colon is missing between name and value");
+    }
+    /* At the end of the member the value is missing, too; that is reported then. */
+    return c == ':' || c == ',' || c == '}' ? MG_FAULT_NONE : MG_FAULT_SYNTAX;
 }
 
 /* Where the comma belongs: after the value before. */
-static const char *behind_value(const struct mg_check *check)
+static const char *behind_value(const struct mender *mender)
 {
-    const char *at = check->at;
-    while (at > check->mender->text.data && is_blank(at[-1])) {
+    const char *at = mender->at;
+    while (at > mender->text.data && is_blank(at[-1])) {
         at--;
     }
     return at;
@@ -218,175 +285,232 @@ static char closing(const char *open)
 }
 
 /* Another bracket closes the container. If the one around it ends so, its own is missing. */
-static enum mg_mend mend_bracket(struct mg_check *check)
+static enum mg_check_fault mend_bracket(struct mender *mender)
 {
-    const struct mg_mender *mender = check->mender;
-    const char *open = mender->open[check->depth - 1];
-    const char *outer = check->depth > 1 ? mender->open[check->depth - 2] : NULL;
+    const char *at = mender->at, *open = mender->open[mender->depth - 1];
+    const char *outer = mender->depth > 1 ? mender->open[mender->depth - 2] : NULL;
     const char *what = *open == '{' ? "object" : "array";
     struct mg_json_place place = mg_json_place_of(mender->text, open);
-    bool is_missing = outer != NULL && closing(outer) == *check->at;
-    bool is_reported =
-        is_missing ? report(check, check->at, "a \"%c\" is missing here, for the %s of line %d, column %d",
-                            closing(open), what, place.line, place.column)
-                   : report(check, check->at, "\"%c\" where the %s of line %d, column %d ends; write \"%c\"",
-                            *check->at, what, place.line, place.column, closing(open));
-
-    check->at -= is_missing ? 1 : 0; /* the check passes one bracket; the outer one must stay */
-    return is_reported ? MG_MEND_CLOSED : MG_MEND_NONE;
+    if (outer == NULL || closing(outer) != *at) {
+        return mistake(mender, at, "\"%c\" where the %s of line %d, column %d ends; write \"%c\"", *at, what,
+                       place.line, place.column, closing(open));
+    }
+    mender->at--; /* the reading passes one bracket; the outer one must stay */
+    return mistake(mender, at, "a \"%c\" is missing here, for the %s of line %d, column %d", closing(open),
+                   what, place.line, place.column);
 }
 
 /* A number goes on as no number does: 15m. */
-static bool is_within_word(const struct mg_check *check, const char *behind)
+static bool is_within_word(const struct mender *mender, const char *behind)
 {
-    return check->at == behind && is_word(*check->at) && behind > check->mender->text.data &&
-           is_word(behind[-1]);
+    return mender->at == behind && is_word(*mender->at) && behind > mender->text.data && is_word(behind[-1]);
 }
 
-static const char *word_begin(const struct mg_check *check)
+/* After a member or an element. `ret_is_over`: at the closing bracket, or at one that stands for it. */
+static enum mg_check_fault read_more(struct mender *mender, char close, bool *ret_is_over)
 {
-    const char *begin = check->at;
-    while (begin > check->mender->text.data && is_word(begin[-1])) {
-        begin--;
+    int c = next(mender);
+    const char *behind = behind_value(mender), *begin = behind;
+    *ret_is_over = c == '}' || c == ']';
+    if (*ret_is_over) {
+        return c == close ? MG_FAULT_NONE : mend_bracket(mender);
     }
-    return begin;
+    mender->at += c == ',' || c == ';' ? 1 : 0;
+    if (c <= 0 || c == ',') {
+        return c == ',' ? MG_FAULT_NONE : MG_FAULT_SYNTAX;
+    }
+    if (c == ';') {
+        return mistake(mender, mender->at - 1, "a semicolon; write a comma");
+    }
+    if (is_within_word(mender, behind)) {
+        while (begin > mender->text.data && is_word(begin[-1])) {
+            begin--;
+        }
+        enum mg_check_fault fault = mend_word(mender, begin);
+        return fault == MG_FAULT_NONE ? read_more(mender, close, ret_is_over) : fault;
+    }
+    if (!is_value_begin(c) && c != '\'') {
+        return MG_FAULT_SYNTAX;
+    }
+    /* It stands within the unclosed text before, perhaps. */
+    return mender->lost == behind ? MG_FAULT_NONE : mistake(mender, behind, "a comma is missing here");
 }
 
-static enum mg_mend mend_more(struct mg_check *check)
+/* A fault where a member or an element should begin: before the closing bracket, a comma is too many. */
+static enum mg_check_fault mend_comma(struct mender *mender, char close)
 {
-    const char *begin = behind_value(check);
-    if (*check->at == '}' || *check->at == ']') {
-        return mend_bracket(check);
+    if (mender->at >= mender->end || *mender->at != close) {
+        return MG_FAULT_SYNTAX;
     }
-    if (*check->at == ';') {
-        bool is_reported = report(check, check->at, "a semicolon; write a comma");
-        check->at++;
-        return is_reported ? MG_MEND_TAKEN : MG_MEND_NONE;
+    const char *comma = behind_value(mender) - 1;
+    if (*comma != ',') { /* a comment, reported before */
+        return mender->count > 0 ? MG_FAULT_NONE : MG_FAULT_SYNTAX;
     }
-    if (is_within_word(check, begin)) {
-        return mend_word(check, word_begin(check)) == MG_MEND_TAKEN ? MG_MEND_AGAIN : MG_MEND_NONE;
-    }
-    if (!is_value_begin(check) && *check->at != '\'') {
-        return MG_MEND_NONE;
-    }
-    if (check->mender->lost == begin) {
-        return MG_MEND_TAKEN; /* it stands within the unclosed text before, perhaps */
-    }
-    return report(check, begin, "a comma is missing here") ? MG_MEND_TAKEN : MG_MEND_NONE;
+    return mistake(mender, comma, "a comma before \"%c\"; take it out", close);
 }
 
-enum mg_mend mg_check_mend(struct mg_check *check, enum mg_want want)
+static enum mg_check_fault read_children(struct mender *mender, bool is_object)
 {
-    if (check->mender == NULL || check->at >= check->end || *check->at == '\0' ||
-        check->depth > MG_MEND_DEPTH_MAX) {
-        return MG_MEND_NONE;
-    }
-    if (begins(check, "//") || begins(check, "/*") || begins(check, "#")) {
-        return pass_comment(check);
-    }
-    switch (want) {
-    case MG_WANT_NAME:
-        return mend_name(check);
-    case MG_WANT_COLON:
-        return mend_colon(check);
-    case MG_WANT_VALUE:
-        return mend_value(check);
-    case MG_WANT_MORE:
-    default:
-        return check->depth > 0 ? mend_more(check) : MG_MEND_NONE;
-    }
-}
-
-bool mg_check_mend_comma(struct mg_check *check, char close)
-{
-    if (check->mender == NULL || check->at >= check->end || *check->at != close) {
-        return false;
-    }
-    const char *comma = behind_value(check) - 1;
-    if (*comma != ',' && check->mender->count > 0) { /* a comment, reported before */
-        return true;
-    }
-    return *comma == ',' && report(check, comma, "a comma before \"%c\"; take it out", close);
-}
-
-/* ---- strings and numbers ---- */
-
-/* After the closing quote on the same line; the line's end if there is none. */
-static const char *string_end(const struct mg_check *check, const char *at)
-{
-    const char *stop = line_end(check, at);
-    while (at < stop && *at != '"') {
-        at += *at == '\\' && at + 1 < stop ? 2 : 1;
-    }
-    return at < stop ? at + 1 : stop;
-}
-
-static enum mg_check_fault mend_string(struct mg_check *check, const char *begin, enum mg_check_fault fault)
-{
-    const char *at = check->at;
-    bool is_over = at >= check->end || *at == '\n' || *at == '\r';
-    if (is_over) {
-        if (!report(check, begin,
-                    "a text without its closing quote; it ends on its line, and \\n stands for a "
-                    "new one")) {
+    char close = is_object ? '}' : ']';
+    bool is_over = next(mender) == close;
+    while (!is_over) {
+        if (++mender->members > mender->check.limits->max_members) {
+            return MG_FAULT_MEMBERS;
+        }
+        enum mg_check_fault fault = is_object ? read_name(mender) : MG_FAULT_NONE;
+        fault = fault == MG_FAULT_NONE && is_object ? read_colon(mender) : fault;
+        fault = fault == MG_FAULT_NONE ? read_value(mender) : fault;
+        if (fault == MG_FAULT_SYNTAX) {
+            return mend_comma(mender, close);
+        }
+        fault = fault == MG_FAULT_NONE ? read_more(mender, close, &is_over) : fault;
+        if (fault != MG_FAULT_NONE) {
             return fault;
         }
-        check->mender->lost = at;
-        while (check->mender->lost > begin && is_blank(check->mender->lost[-1])) {
-            check->mender->lost--;
-        }
-        return MG_FAULT_NONE;
     }
-    if (fault != MG_FAULT_SYNTAX) {
-        return fault;
-    }
-    if (!report(check, at, "%s",
-                (unsigned char)*at < 0x20 ? "a control character in a text; write it as \\t or \\u00…"
-                                          : "no escape of JSON; a plain backslash is written twice: \\\\")) {
-        return fault;
-    }
-    check->at = string_end(check, at);
     return MG_FAULT_NONE;
 }
 
-enum mg_check_fault mg_check_mend_scalar(struct mg_check *check, const char *begin, enum mg_check_fault fault)
+/* The names from the index `from` are those of one object. */
+static enum mg_check_fault report_twice(struct mender *mender, size_t from)
 {
-    if (check->mender == NULL) {
-        return fault;
+    const struct mg_check_name *names = mender->check.names;
+    enum mg_check_fault fault = MG_FAULT_NONE;
+    for (size_t i = from; i < mender->check.name_count; i++) {
+        for (size_t k = from; k < i && fault == MG_FAULT_NONE; k++) {
+            if (mg_check_is_same_name(&names[k], &names[i])) {
+                struct mg_slice name = names[i].quoted;
+                struct mg_json_place place = mg_json_place_of(mender->text, names[k].quoted.data);
+                mender->at = name.data;
+                fault = mistake(mender, name.data,
+                                "%.*s is already in this object, at line %d, column %d; use each name once",
+                                shown(name.data, name.data + name.len), name.data, place.line, place.column);
+            }
+        }
     }
-    if (*begin == '"') {
-        return mend_string(check, begin, fault);
-    }
-    if (fault == MG_FAULT_RANGE) {
-        return fault;
-    }
-    return mend_word(check, begin) == MG_MEND_TAKEN ? MG_FAULT_NONE : fault;
+    return fault;
 }
 
-bool mg_check_mend_twice(struct mg_check *check, struct mg_slice first, struct mg_slice second)
+static enum mg_check_fault read_container(struct mender *mender, bool is_object)
 {
-    if (check->mender == NULL) {
-        return false;
+    size_t names_before = mender->check.name_count;
+    if (++mender->depth > mender->check.limits->max_depth || mender->depth > DEPTH_MAX) {
+        return MG_FAULT_DEPTH;
     }
-    struct mg_json_place place = mg_json_place_of(check->mender->text, first.data);
-    return report(
-        check, second.data, "%.*s is already in this object, at line %d, column %d; use each name once",
-        second.len < SHOWN_MAX ? (int)second.len : SHOWN_MAX, second.data, place.line, place.column);
+    mender->open[mender->depth - 1] = mender->at++;
+    enum mg_check_fault fault = read_children(mender, is_object);
+    const char *behind = mender->at + 1;
+    fault = fault == MG_FAULT_NONE ? report_twice(mender, names_before) : fault;
+    if (fault == MG_FAULT_NONE) {
+        mender->check.name_count = names_before;
+        mender->depth--;
+        mender->at = behind;
+    }
+    return fault;
 }
 
-void mg_check_mend_end(struct mg_check *check, enum mg_check_fault fault, const char *explanation)
+static enum mg_check_fault read_value(struct mender *mender)
 {
-    struct mg_mender *mender = check->mender;
-    bool is_open = check->at >= check->end && check->depth > 0 && check->depth <= MG_MEND_DEPTH_MAX;
+    static const char *const WORDS[] = {"true", "false", "null"};
+    int c = next(mender);
+    if (c == '{' || c == '[') {
+        return read_container(mender, c == '{');
+    }
+    if (c == '"') {
+        return read_string(mender, false);
+    }
+    if (c == '-' || (c >= '0' && c <= '9')) {
+        return read_number(mender);
+    }
+    for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
+        if (begins(mender, WORDS[i])) {
+            mender->at += strlen(WORDS[i]);
+            return MG_FAULT_NONE;
+        }
+    }
+    if (c == ',' || c == '}') {
+        return mistake(mender, mender->at, "a value is missing here");
+    }
+    return c > 0 && is_word((char)c) ? mend_word(mender, mender->at) : pass_other_quotes(mender);
+}
+
+/* ---- the whole ---- */
+
+/* The fault that ends the reading. */
+static void report_end(struct mender *mender, enum mg_check_fault fault)
+{
+    char explanation[MG_CHECK_EXPLANATION_SIZE];
+    const char *at = mender->at;
+    bool is_over = at >= mender->end;
+    mender->check.at = at;
     if (mender->count == MENDED_MAX) {
-        mender->report(mender->arg, check->at, "and more behind this; mend the mistakes above first");
-    } else if (is_open) {
-        const char *open = mender->open[check->depth - 1];
-        (void)report(check, open, "the %s that begins here is not closed; a \"%c\" is missing",
-                     *open == '{' ? "object" : "array", closing(open));
-    } else if (fault == MG_FAULT_MORE && check->at < check->end && (*check->at == '}' || *check->at == ']')) {
-        (void)report(check, check->at, "a closing bracket too many; take it out");
+        mender->report(mender->arg, at, "and more behind this; mend the mistakes above first");
+    } else if (is_over && mender->depth > 0 && mender->depth <= DEPTH_MAX) {
+        const char *open = mender->open[mender->depth - 1];
+        (void)mistake(mender, open, "the %s that begins here is not closed; a \"%c\" is missing",
+                      *open == '{' ? "object" : "array", closing(open));
+    } else if (fault == MG_FAULT_MORE && !is_over && (*at == '}' || *at == ']')) {
+        (void)mistake(mender, at, "a closing bracket too many; take it out");
     } else {
-        (void)report(check, check->at, "%s", explanation);
+        (void)mistake(mender, at, "%s", mg_check_explain(&mender->check, fault, explanation));
     }
+}
+
+void mg_json_check_all(struct mg_slice text, const struct mg_json_limits *limits,
+                       void (*report)(void *arg, const char *at, const char *text), void *arg)
+{
+    const char *end = text.data + text.len;
+    struct mender mender = {.text = text,
+                            .at = text.data,
+                            .end = end,
+                            .check = {.end = end, .limits = limits},
+                            .report = report,
+                            .arg = arg};
+    mg_check_names_begin(&mender.check);
+    enum mg_check_fault fault = read_value(&mender);
+    while (fault == MG_FAULT_NONE && mender.at < end && is_blank(*mender.at)) {
+        mender.at++;
+    }
+    if (fault != MG_FAULT_NONE || mender.at < end) {
+        report_end(&mender, fault != MG_FAULT_NONE ? fault : MG_FAULT_MORE);
+    }
+    mg_check_names_end(&mender.check);
+}
+
+static void add_syntax_fault(void *arg, const char *at, const char *text)
+{
+    mg_json_fault_at(arg, MG_BAD_INPUT, NULL, at, "%s", text);
+}
+
+static struct mg_json_place place_in(const struct mg_json_faults *faults, const char *pointer, const char *at)
+{
+    const char *begin = faults->text.data;
+    if (at == NULL || at < begin || at > begin + faults->text.len) {
+        at = mg_json_locate(faults->text, pointer);
+    }
+    return mg_json_place_of(faults->text, at);
+}
+
+struct mg_json_faults mg_json_definition_faults(struct mg_slice text, const struct mg_mistakes *mistakes,
+                                                struct mg_err *err)
+{
+    return (struct mg_json_faults){.err = err, .mistakes = mistakes, .text = text, .place = place_in};
+}
+
+bool mg_json_definition_open(struct mg_json_object *ret_object, struct mg_json_faults *faults,
+                             const struct mg_json_limits *limits, const char *const *names)
+{
+    struct mg_slice text = faults->text;
+    faults->class = mg_json_check(text, limits, faults->err);
+    if (faults->class == MG_OK) {
+        return mg_json_object_open(ret_object, faults, text, "", names, MG_JSON_UNKNOWN_REFUSED);
+    }
+    if (faults->class == MG_BAD_INPUT && mg_json_trim(text).len > 0 && text.len <= limits->max_bytes) {
+        mg_json_check_all(text, limits, add_syntax_fault, faults);
+    }
+    if (faults->count == 0 && faults->mistakes != NULL && faults->class == MG_BAD_INPUT) {
+        faults->mistakes->add(faults->mistakes->arg, (struct mg_json_place){0, 0}, NULL, faults->err->text);
+    }
+    faults->count += faults->count == 0 ? 1 : 0;
+    return false;
 }

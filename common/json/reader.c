@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "core/key.h"
-#include "json/validator.h"
 
 #define WORD_MAX 64 /* longer than any known word, key or duration */
 
@@ -208,31 +207,13 @@ bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_fault
     return true;
 }
 
-static void add_syntax_fault(void *arg, const char *at, const char *text)
-{
-    mg_json_fault_at(arg, MG_BAD_INPUT, NULL, at, "%s", text);
-}
-
 bool mg_json_message_open(struct mg_json_object *ret_object, struct mg_json_faults *faults,
                           struct mg_slice body, const struct mg_json_limits *limits, const char *const *names,
                           enum mg_json_unknown unknown)
 {
     faults->class = mg_json_check(body, limits, faults->err);
-    if (faults->class == MG_OK) {
-        return mg_json_object_open(ret_object, faults, body, "", names, unknown);
-    }
-    bool is_whole = faults->text.data != NULL && mg_json_trim(body).len > 0 && body.len <= limits->max_bytes;
-    if (faults->class == MG_BAD_INPUT && is_whole) {
-        mg_json_check_all(body, limits, add_syntax_fault, faults);
-    }
-    if (faults->count > 0) {
-        return false;
-    }
-    if (faults->mistakes != NULL && faults->class == MG_BAD_INPUT) {
-        faults->mistakes->add(faults->mistakes->arg, (struct mg_json_place){0, 0}, NULL, faults->err->text);
-    }
-    faults->count++;
-    return false;
+    faults->count += faults->class != MG_OK ? 1 : 0;
+    return faults->class == MG_OK && mg_json_object_open(ret_object, faults, body, "", names, unknown);
 }
 
 int mg_json_get_version(const struct mg_json_object *object, int newest)

@@ -18,8 +18,9 @@
 struct mg_json_faults {
     struct mg_err *err;                 /* the first mistake; MG_BAD_INPUT takes precedence over MG_STALE */
     const struct mg_mistakes *mistakes; /* receives all mistakes; NULL: none */
-    struct mg_slice text; /* of a definition: its mistakes have line and column; absent: a message */
-    enum mg_class class;  /* MG_OK: none so far */
+    struct mg_slice text;               /* of a definition */
+    struct mg_json_place (*place)(const struct mg_json_faults *faults, const char *pointer, const char *at);
+    enum mg_class class; /* MG_OK: none so far */
     int count;
     bool is_newer; /* "v" is above the known version: other apparent mistakes may be valid there */
 };
@@ -63,6 +64,12 @@ enum mg_class mg_json_faults_end(struct mg_json_faults *faults);
 bool mg_json_message_open(struct mg_json_object *ret_object, struct mg_json_faults *faults,
                           struct mg_slice body, const struct mg_json_limits *limits, const char *const *names,
                           enum mg_json_unknown unknown);
+/* A definition's mistakes have line and column; those of a message have no `place`. */
+struct mg_json_faults mg_json_definition_faults(struct mg_slice text, const struct mg_mistakes *mistakes,
+                                                struct mg_err *err);
+/* Opens a definition as a message; all its mistakes of syntax are reported, and unknown members. */
+bool mg_json_definition_open(struct mg_json_object *ret_object, struct mg_json_faults *faults,
+                             const struct mg_json_limits *limits, const char *const *names);
 /* Checks the member "v" of a message: 1. A higher version is MG_STALE: the message is left for a newer
  * instance. */
 void mg_json_version_check(const struct mg_json_object *object);

@@ -204,15 +204,14 @@ static void read_tries(const struct mg_json_object *object, struct mg_service *s
 enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *mistakes,
                                struct mg_service **ret_service, struct mg_err *err)
 {
-    struct mg_json_faults faults = {.err = err, .mistakes = mistakes, .text = text};
+    struct mg_json_faults faults = mg_json_definition_faults(text, mistakes, err);
     struct mg_json_object object;
     struct mg_service *service = calloc(1, sizeof(*service));
 
     if (service == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not read a service file: no memory");
     }
-    if (mg_json_message_open(&object, &faults, text, &MG_JSON_LIMITS_DEFAULT, NAMES,
-                             MG_JSON_UNKNOWN_REFUSED)) {
+    if (mg_json_definition_open(&object, &faults, &MG_JSON_LIMITS_DEFAULT, NAMES)) {
         (void)mg_json_get_typed(&object, "$schema", MG_OPTIONAL, MG_JSON_STRING); /* for editors */
         mg_json_get_name(&object, "service", MG_REQUIRED, service->name);
         read_url(&object, service);

@@ -326,8 +326,7 @@ static void cases_read(struct reading *reading)
     struct mg_json_object object;
     struct mg_json_walk walk;
     struct mg_slice none, value;
-    if (!mg_json_message_open(&object, reading->faults, cases->text, &LIMITS, FILE_NAMES,
-                              MG_JSON_UNKNOWN_REFUSED)) {
+    if (!mg_json_definition_open(&object, reading->faults, &LIMITS, FILE_NAMES)) {
         return;
     }
     (void)mg_json_get_typed(&object, "$schema", MG_OPTIONAL, MG_JSON_STRING); /* for editors */
@@ -363,7 +362,7 @@ enum mg_class mg_cases_parse(struct mg_slice text, const struct mg_workflow *wor
                              const struct mg_mistakes *mistakes, struct mg_cases **ret_cases,
                              struct mg_err *err)
 {
-    struct mg_json_faults faults = {.err = err, .mistakes = mistakes};
+    struct mg_json_faults faults;
     struct mg_cases *cases = calloc(1, sizeof(*cases));
     struct reading reading = {.cases = cases, .workflow = workflow, .faults = &faults};
     for (int i = 0; workflow != NULL && i < workflow->plan.step_count; i++) {
@@ -377,7 +376,7 @@ enum mg_class mg_cases_parse(struct mg_slice text, const struct mg_workflow *wor
         mg_cases_destroy(cases);
         return mg_err_set(err, MG_TRANSIENT, "could not read cases of %zu bytes: no memory", text.len);
     }
-    faults.text = cases->text;
+    faults = mg_json_definition_faults(cases->text, mistakes, err);
     cases_read(&reading);
     if (faults.class != MG_OK) {
         mg_cases_destroy(cases); /* with the text that has the places */

@@ -301,7 +301,7 @@ static void step_check(struct proof *proof, int step)
 enum mg_class mg_workflow_prove(const struct mg_workflow *workflow, const struct mg_mistakes *mistakes,
                                 struct mg_err *err)
 {
-    struct mg_json_faults faults = {.err = err, .mistakes = mistakes, .text = workflow->text};
+    struct mg_json_faults faults = mg_json_definition_faults(workflow->text, mistakes, err);
     struct proof proof = {.workflow = workflow, .faults = &faults};
     struct guarded order = {.proof = &proof, .is_checked = true};
     char pointer[MG_JSON_POINTER_SIZE];

@@ -391,8 +391,7 @@ static void read_workflow(struct mg_json_faults *faults, struct owned_workflow *
     struct mg_step_source sources[MG_STEPS_MAX] = {{0}};
     struct mg_workflow *workflow = &owned->workflow;
 
-    if (!mg_json_message_open(&object, faults, workflow->text, &MG_JSON_LIMITS_DEFAULT, WORKFLOW_NAMES,
-                              MG_JSON_UNKNOWN_REFUSED)) {
+    if (!mg_json_definition_open(&object, faults, &MG_JSON_LIMITS_DEFAULT, WORKFLOW_NAMES)) {
         return;
     }
     (void)mg_json_get_typed(&object, "$schema", MG_OPTIONAL, MG_JSON_STRING); /* for editors */
@@ -423,7 +422,6 @@ static void read_workflow(struct mg_json_faults *faults, struct owned_workflow *
 enum mg_class mg_workflow_parse(struct mg_slice text, const struct mg_mistakes *mistakes,
                                 struct mg_workflow **ret_workflow, struct mg_err *err)
 {
-    struct mg_json_faults faults = {.err = err, .mistakes = mistakes};
     struct owned_workflow *owned = calloc(1, sizeof(*owned));
 
     if (owned == NULL) {
@@ -441,7 +439,7 @@ enum mg_class mg_workflow_parse(struct mg_slice text, const struct mg_mistakes *
         mg_workflow_destroy(&owned->workflow);
         return mg_err_set(err, MG_TRANSIENT, "could not read a workflow of %zu bytes: no memory", text.len);
     }
-    faults.text = owned->workflow.text;
+    struct mg_json_faults faults = mg_json_definition_faults(owned->workflow.text, mistakes, err);
     read_workflow(&faults, owned);
     if (faults.class != MG_OK) {
         mg_workflow_destroy(&owned->workflow);

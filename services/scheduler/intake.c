@@ -152,11 +152,11 @@ static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const ch
 {
     struct mg_send_list list = TAILQ_HEAD_INITIALIZER(list);
     enum mg_end end = refusal_make(batch, work, order_id, code, reason, &list);
+    mg_outbox_add_all(batch->outbox, &list);
+    mg_work_settle(&batch->shared->works, work, end);
     if (end != MG_END_LEAVE) {
         mg_metric_add(batch->shared->series.submissions[MG_SUBMITTED_REJECTED], 1);
     }
-    mg_outbox_add_all(batch->outbox, &list);
-    mg_work_settle(&batch->shared->works, work, end);
     return false;
 }
 
