@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #define EXEC_FAILED 127 /* as shells report it */
+#define TEXTS_MAX   ((size_t)1024 * 1024)
 
 struct mg_child {
     mg_child_fn *fn;
@@ -22,6 +25,79 @@ struct mg_child {
     int handle;
     struct mg_watch *watch;
 };
+
+/* ---- words and environment ---- */
+
+void mg_child_words_open(struct mg_child_words *ret_words)
+{
+    *ret_words = (struct mg_child_words){.texts = mg_arena_create(TEXTS_MAX)};
+    ret_words->is_short = ret_words->texts == NULL;
+}
+
+void mg_child_words_close(struct mg_child_words *words)
+{
+    for (int i = 0; i < words->env_count; i++) {
+        explicit_bzero(words->env[i], strlen(words->env[i]));
+    }
+    mg_arena_destroy(words->texts);
+    *words = (struct mg_child_words){.is_short = true};
+}
+
+static void text_add(struct mg_child_words *words, char **items, int *count, int max, const char *format,
+                     va_list args) MG_PRINTF(5, 0);
+static void text_add(struct mg_child_words *words, char **items, int *count, int max, const char *format,
+                     va_list args)
+{
+    char *text = NULL;
+    int len = vasprintf(&text, format, args);
+    char *copy = len >= 0 && !words->is_short && *count < max
+                     ? mg_arena_text(words->texts, (struct mg_slice){text, (size_t)len})
+                     : NULL;
+    words->is_short = copy == NULL;
+    if (copy != NULL) {
+        items[(*count)++] = copy;
+    }
+    if (len >= 0) {
+        explicit_bzero(text, (size_t)len);
+        free(text);
+    }
+}
+
+void mg_child_word(struct mg_child_words *words, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    text_add(words, words->argv, &words->word_count, MG_CHILD_WORDS_MAX, format, args);
+    va_end(args);
+}
+
+void mg_child_env(struct mg_child_words *words, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    text_add(words, words->env, &words->env_count, MG_CHILD_ENV_MAX, format, args);
+    va_end(args);
+}
+
+static bool is_set(const struct mg_child_words *words, const char *variable)
+{
+    size_t len = strcspn(variable, "=") + 1;
+    for (int i = 0; i < words->env_count; i++) {
+        if (strncmp(words->env[i], variable, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void mg_child_inherit(struct mg_child_words *words, bool (*left_out)(const char *variable))
+{
+    for (char **at = environ; *at != NULL; at++) {
+        if ((left_out == NULL || !left_out(*at)) && !is_set(words, *at)) {
+            mg_child_env(words, "%s", *at);
+        }
+    }
+}
 
 /* ---- in the new process, where only async-signal-safe calls are allowed ---- */
 

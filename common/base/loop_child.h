@@ -4,8 +4,28 @@
 
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/loop.h"
+
+#define MG_CHILD_WORDS_MAX 68
+#define MG_CHILD_ENV_MAX   1024 /* variables; a machine has some dozens */
+
+/* The command and the environment of a process, as a plan takes them. The texts are copies. */
+struct mg_child_words {
+    struct mg_arena *texts;
+    char *argv[MG_CHILD_WORDS_MAX + 1], *env[MG_CHILD_ENV_MAX + 1]; /* end with NULL */
+    int word_count, env_count;
+    bool is_short; /* of memory or room: something is missing */
+};
+void mg_child_words_open(struct mg_child_words *ret_words); /* short at once without memory */
+void mg_child_words_close(struct mg_child_words *words); /* wipes the environment, which may hold a secret */
+void mg_child_word(struct mg_child_words *words, const char *format, ...) MG_PRINTF(2, 3);
+void mg_child_env(struct mg_child_words *words, const char *format, ...) MG_PRINTF(2, 3); /* "NAME=VALUE" */
+/* Adds this process's variables, except those that are set already and those that are `left_out` (NULL:
+ * none).
+ */
+void mg_child_inherit(struct mg_child_words *words, bool (*left_out)(const char *variable));
 
 struct mg_child_plan {
     char **argv;      /* ends with NULL; argv[0] is a path, or a name that PATH finds */

@@ -15,65 +15,35 @@
 #include "base/file.h"
 #include "base/log.h"
 
-#define PROGRAM    "makegood-agent"
-#define PLACE      "{service}"
-#define VALUE_MAX  (64 * 1024) /* of one environment variable */
-#define PAIRS_MAX  512         /* environment variables; a machine has some dozens */
-#define FORCED_MAX 7
+#define PROGRAM   "makegood-agent"
+#define PLACE     "{service}"
+#define VALUE_MAX (64 * 1024) /* of one environment variable */
 
 /* ---- environment and words ---- */
 
-struct pairs {
-    char *items[PAIRS_MAX + 1]; /* "NAME=value"; ends with NULL */
-    int count;
-    bool failed;
-};
-
-static void pairs_take(struct pairs *pairs, char *pair)
-{
-    if (pair == NULL || pairs->count == PAIRS_MAX) {
-        free(pair);
-        pairs->failed = true;
-        return;
-    }
-    pairs->items[pairs->count++] = pair;
-}
-
-static void pairs_finish(struct pairs *pairs)
-{
-    for (int i = 0; i < pairs->count; i++) {
-        explicit_bzero(pairs->items[i], strlen(pairs->items[i])); /* may hold a secret */
-        free(pairs->items[i]);
-    }
-}
-
-static bool is_name(const char *pair, const char *name)
-{
-    size_t len = strlen(name);
-    return strncmp(pair, name, len) == 0 && pair[len] == '=';
-}
-
 /* The agent has its own configuration file and its own port, and its service manager is this process. */
-static bool is_own(const char *pair)
+static bool is_foreign(const char *variable)
 {
-    static const char *const OWN[] = {"MAKEGOOD_CONFIG",        "MAKEGOOD_HTTP", "MAKEGOOD_HTTP_CERT_FILE",
-                                      "MAKEGOOD_HTTP_KEY_FILE", "NOTIFY_SOCKET", "WATCHDOG_PID",
-                                      "WATCHDOG_USEC",          "LISTEN_PID",    "LISTEN_FDS",
-                                      "MAKEGOOD_DRAIN_TIMEOUT"};
-    for (size_t i = 0; i < sizeof(OWN) / sizeof(OWN[0]); i++) {
-        if (is_name(pair, OWN[i])) {
+    static const char *const FOREIGN[] = {"MAKEGOOD_CONFIG=",
+                                          "MAKEGOOD_HTTP_CERT_FILE=",
+                                          "MAKEGOOD_HTTP_KEY_FILE=",
+                                          "WATCHDOG_PID=",
+                                          "LISTEN_PID=",
+                                          "LISTEN_FDS="};
+    for (size_t i = 0; i < sizeof(FOREIGN) / sizeof(FOREIGN[0]); i++) {
+        if (strncmp(variable, FOREIGN[i], strlen(FOREIGN[i])) == 0) {
             return true;
         }
     }
     return false;
 }
 
-/* A copy with each {service} replaced; NULL: no memory. */
-static char *pair_fill(const char *pair, const char *name)
+/* Adds a variable with each {service} replaced. */
+static void variable_fill(struct mg_child_words *words, const char *variable, const char *name)
 {
     struct mg_buf text;
     mg_buf_init(&text, VALUE_MAX);
-    for (const char *at = pair; *at != '\0';) {
+    for (const char *at = variable; *at != '\0';) {
         const char *place = strstr(at, PLACE);
         size_t len = place != NULL ? (size_t)(place - at) : strlen(at);
         mg_buf_append(&text, at, len);
@@ -83,37 +53,27 @@ static char *pair_fill(const char *pair, const char *name)
         }
         at += len;
     }
-    char *copy = text.failed || text.len == 0 ? NULL : strdup(text.data);
-    if (text.len > 0) {
-        explicit_bzero(text.data, text.len);
-    }
+    words->is_short = words->is_short || text.failed;
+    mg_child_env(words, "%.*s", (int)text.len, text.data);
+    explicit_bzero(text.data, text.len); /* may hold a secret */
     mg_buf_finish(&text);
-    return copy;
 }
 
-static void environment_make(const struct mg_agents_child_setup *setup, struct pairs *ret_pairs)
+static void environment_make(const struct mg_agents_child_setup *setup, struct mg_child_words *words)
 {
-    char forced[FORCED_MAX][128];
-    int count = 0;
-    memset(ret_pairs, 0, sizeof(*ret_pairs));
+    mg_child_env(words, "MAKEGOOD_HTTP=127.0.0.1:0");
+    mg_child_env(words, "MAKEGOOD_DRAIN_TIMEOUT=%" PRId64 "ms", setup->drain_timeout_ms);
+    mg_child_env(words, "NOTIFY_SOCKET=%s", setup->notify_socket);
+    mg_child_env(words, "WATCHDOG_USEC=%d000", MG_AGENTS_CHILD_SILENCE_MAX_MS);
+    if (getenv("MAKEGOOD_MEMORY_BUDGET") == NULL) {
+        mg_child_env(words, "MAKEGOOD_MEMORY_BUDGET=%" PRId64, setup->memory_budget);
+    }
     for (char **at = environ; *at != NULL; at++) {
-        if (!is_own(*at)) {
-            bool is_filled = strncmp(*at, "MAKEGOOD_", 9) == 0;
-            pairs_take(ret_pairs, is_filled ? pair_fill(*at, setup->name) : strdup(*at));
+        if (strncmp(*at, "MAKEGOOD_", 9) == 0 && strstr(*at, PLACE) != NULL && !is_foreign(*at)) {
+            variable_fill(words, *at, setup->name);
         }
     }
-    (void)snprintf(forced[count++], sizeof(forced[0]), "MAKEGOOD_HTTP=127.0.0.1:0");
-    (void)snprintf(forced[count++], sizeof(forced[0]), "MAKEGOOD_DRAIN_TIMEOUT=%" PRId64 "ms",
-                   setup->drain_timeout_ms);
-    (void)snprintf(forced[count++], sizeof(forced[0]), "NOTIFY_SOCKET=%s", setup->notify_socket);
-    (void)snprintf(forced[count++], sizeof(forced[0]), "WATCHDOG_USEC=%d000", MG_AGENTS_CHILD_SILENCE_MAX_MS);
-    if (getenv("MAKEGOOD_MEMORY_BUDGET") == NULL) {
-        (void)snprintf(forced[count++], sizeof(forced[0]), "MAKEGOOD_MEMORY_BUDGET=%" PRId64,
-                       setup->memory_budget);
-    }
-    for (int i = 0; i < count; i++) {
-        pairs_take(ret_pairs, strdup(forced[i]));
-    }
+    mg_child_inherit(words, is_foreign);
 }
 
 /* ---- the process ---- */
@@ -129,33 +89,31 @@ static void on_process_end(void *arg, int exit_code, int signal_number)
 static enum mg_class process_start(struct mg_agents_child *child, const struct mg_agents_child_setup *setup,
                                    struct mg_err *err)
 {
-    char folder[PATH_MAX - sizeof(PROGRAM)], program[PATH_MAX], service[] = "--service",
-                                                                config[] = "--config";
-    char *path = strdup(setup->path), *config_path = strdup(setup->agent_config);
-    char *words[] = {program,     service, path, setup->agent_config[0] != '\0' ? config : NULL,
-                     config_path, NULL};
-    struct pairs pairs;
-    enum mg_class class = MG_OK;
-    environment_make(setup, &pairs);
-    if (pairs.failed || path == NULL || config_path == NULL) {
-        class = mg_err_set(err, MG_TRANSIENT, "could not start the agent of %s: no memory", setup->name);
-    } else if (!mg_file_programs(folder, sizeof(folder))) {
-        class =
-            mg_err_set(err, MG_TRANSIENT, "could not find %s: /proc/self/exe: %s", PROGRAM, strerror(errno));
-    } else { /* the agent of the same installation */
-        (void)snprintf(program, sizeof(program), "%s/%s", folder, PROGRAM);
-        const struct mg_child_plan plan = {
-            .argv = words,
-            .env = pairs.items,
-            .output_fd = -1,
-            .error_fd = -1,
-            .death_signal = SIGTERM, /* it drains if this process is killed */
-        };
-        class = mg_child_spawn(setup->loop, &plan, on_process_end, child, &child->process, err);
+    char folder[PATH_MAX];
+    struct mg_child_words words;
+    if (!mg_file_programs(folder, sizeof(folder))) {
+        return mg_err_set(err, MG_TRANSIENT, "could not find %s: /proc/self/exe: %s", PROGRAM,
+                          strerror(errno));
     }
-    pairs_finish(&pairs);
-    free(path);
-    free(config_path);
+    mg_child_words_open(&words);
+    mg_child_word(&words, "%s/%s", folder, PROGRAM); /* the agent of the same installation */
+    mg_child_word(&words, "--service");
+    mg_child_word(&words, "%s", setup->path);
+    if (setup->agent_config[0] != '\0') {
+        mg_child_word(&words, "--config");
+        mg_child_word(&words, "%s", setup->agent_config);
+    }
+    environment_make(setup, &words);
+    const struct mg_child_plan plan = {.argv = words.argv,
+                                       .env = words.env,
+                                       .output_fd = -1,
+                                       .error_fd = -1,
+                                       .death_signal = SIGTERM}; /* it drains if this process is killed */
+    enum mg_class class =
+        words.is_short
+            ? mg_err_set(err, MG_TRANSIENT, "could not start the agent of %s: no memory", setup->name)
+            : mg_child_spawn(setup->loop, &plan, on_process_end, child, &child->process, err);
+    mg_child_words_close(&words);
     return class;
 }
 

@@ -10,16 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/loop_child.h"
 #include "base/notify_socket.h"
 #include "part_log.h"
 
 #define PARTS_MAX 80 /* an agent for each of 64 services, and all others */
-#define WORDS_MAX 48
-#define ENV_MAX   24
-#define TEXTS_MAX ((size_t)1024 * 1024) /* words and environments of all parts, a few KiB each */
 
 /* Restarts: at once at first, since all others wait for the part; then rarer, because a process that ends
  * soon again costs more than it gives. */
@@ -38,9 +33,7 @@ struct mg_part {
     int end_signal;
     uid_t user;
     gid_t group;
-    char *words[WORDS_MAX + 1], *env[ENV_MAX];
-    int word_count, env_count;
-    bool is_short_of_memory;
+    struct mg_child_words words;
     struct mg_child *child; /* NULL: it does not run */
     struct mg_notified notified;
     struct mg_timer *restart, *unready;
@@ -52,7 +45,6 @@ struct mg_part {
 
 struct mg_parts {
     struct mg_parts_options options;
-    struct mg_arena *texts;
     struct mg_notify_socket *notify;
     struct mg_part *items[PARTS_MAX];
     int count;
@@ -69,10 +61,7 @@ enum mg_class mg_parts_create(const struct mg_parts_options *options, struct mg_
         return mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
     }
     parts->options = *options;
-    parts->texts = mg_arena_create(TEXTS_MAX);
-    enum mg_class class =
-        parts->texts != NULL ? mg_notify_socket_create(options->loop, on_notified, parts, &parts->notify, err)
-                             : mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
+    enum mg_class class = mg_notify_socket_create(options->loop, on_notified, parts, &parts->notify, err);
     if (class != MG_OK) {
         mg_parts_destroy(parts);
         return class;
@@ -90,10 +79,10 @@ void mg_parts_destroy(struct mg_parts *parts)
         mg_child_destroy(parts->items[i]->child);
         mg_timer_destroy(parts->items[i]->restart);
         mg_timer_destroy(parts->items[i]->unready);
+        mg_child_words_close(&parts->items[i]->words);
         free(parts->items[i]);
     }
     mg_notify_socket_destroy(parts->notify);
-    mg_arena_destroy(parts->texts);
     free(parts);
 }
 
@@ -136,41 +125,14 @@ struct mg_part *mg_part_add(struct mg_parts *parts, const char *name, enum mg_pa
         free(part);
         return NULL;
     }
+    mg_child_words_open(&part->words);
     parts->items[parts->count++] = part;
     return part;
 }
 
-static void text_add(struct mg_part *part, char **items, int *count, int max, const char *format,
-                     va_list args) MG_PRINTF(5, 0);
-static void text_add(struct mg_part *part, char **items, int *count, int max, const char *format,
-                     va_list args)
+struct mg_child_words *mg_part_words(struct mg_part *part)
 {
-    char text[4096];
-    int len = vsnprintf(text, sizeof(text), format, args);
-    char *copy = len >= 0 && (size_t)len < sizeof(text) && *count < max
-                     ? mg_arena_text(part->parts->texts, mg_slice_of(text))
-                     : NULL;
-    if (copy == NULL) {
-        part->is_short_of_memory = true;
-        return;
-    }
-    items[(*count)++] = copy;
-}
-
-void mg_part_word(struct mg_part *part, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    text_add(part, part->words, &part->word_count, WORDS_MAX, format, args);
-    va_end(args);
-}
-
-void mg_part_env(struct mg_part *part, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    text_add(part, part->env, &part->env_count, ENV_MAX, format, args);
-    va_end(args);
+    return &part->words;
 }
 
 void mg_part_user(struct mg_part *part, uid_t user, gid_t group)
@@ -187,39 +149,6 @@ static bool is_foreign(const char *variable)
     return strncmp(variable, "MAKEGOOD_", 9) == 0 || strncmp(variable, "NOTIFY_SOCKET=", 14) == 0 ||
            strncmp(variable, "RABBITMQ_", 9) == 0 ||
            (strncmp(variable, "PG", 2) == 0 && variable[2] >= 'A' && variable[2] <= 'Z');
-}
-
-static bool is_own(const struct mg_part *part, const char *variable)
-{
-    size_t len = strcspn(variable, "=") + 1;
-    for (int i = 0; i < part->env_count; i++) {
-        if (strncmp(part->env[i], variable, len) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The part's own variables, and those of this process; NULL: no memory. The caller frees the array. */
-static char **env_make(const struct mg_part *part)
-{
-    size_t count = 0, used = 0;
-    while (environ[count] != NULL) {
-        count++;
-    }
-    char **all = calloc(count + ENV_MAX + 1, sizeof(*all));
-    if (all == NULL) {
-        return NULL;
-    }
-    for (int i = 0; i < part->env_count; i++) {
-        all[used++] = part->env[i];
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (!is_foreign(environ[i]) && !is_own(part, environ[i])) {
-            all[used++] = environ[i];
-        }
-    }
-    return all;
 }
 
 static void on_unready(void *arg)
@@ -314,15 +243,14 @@ static void on_ended(void *arg, int exit_code, int signal_number)
 
 static enum mg_class part_spawn(struct mg_part *part, bool is_first, struct mg_err *err)
 {
-    char **env = env_make(part);
     int log = mg_part_log_open(part->parts->options.logs, part->name, is_first);
     enum mg_class class = MG_OK;
-    if (env == NULL || log < 0 || part->is_short_of_memory) {
+    if (log < 0 || part->words.is_short) {
         class = mg_err_set(err, MG_PERMANENT, "could not start %s: %s", part->name,
                            log < 0 ? "its log cannot be written" : "no memory");
     } else {
-        const struct mg_child_plan plan = {.argv = part->words,
-                                           .env = env,
+        const struct mg_child_plan plan = {.argv = part->words.argv,
+                                           .env = part->words.env,
                                            .output_fd = log,
                                            .error_fd = log,
                                            .death_signal = part->end_signal,
@@ -335,7 +263,6 @@ static enum mg_class part_spawn(struct mg_part *part, bool is_first, struct mg_e
     if (log >= 0) {
         (void)close(log);
     }
-    free(env);
     return class;
 }
 
@@ -354,8 +281,9 @@ enum mg_class mg_part_start(struct mg_part *part, enum mg_part_sign sign, struct
 {
     part->sign = sign;
     if (sign == MG_PART_NOTIFIES) {
-        mg_part_env(part, "NOTIFY_SOCKET=%s", mg_notify_socket_address(part->parts->notify));
+        mg_child_env(&part->words, "NOTIFY_SOCKET=%s", mg_notify_socket_address(part->parts->notify));
     }
+    mg_child_inherit(&part->words, is_foreign);
     return part_spawn(part, true, err);
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/loop.h"
+#include "base/loop_child.h"
 
 /* The order of the end: a higher rank ends first, and a lower one only after all of it has ended. */
 enum mg_part_rank {
@@ -48,9 +49,8 @@ void mg_parts_destroy(struct mg_parts *parts);
 /* NULL: no memory, or too many. `end_signal` asks the process to end. The kernel sends it if this process is
  * killed. */
 struct mg_part *mg_part_add(struct mg_parts *parts, const char *name, enum mg_part_rank rank, int end_signal);
-/* A word of its command, or "NAME=VALUE" of its environment. Without memory the start fails. */
-void mg_part_word(struct mg_part *part, const char *format, ...) MG_PRINTF(2, 3);
-void mg_part_env(struct mg_part *part, const char *format, ...) MG_PRINTF(2, 3);
+/* Its command and its environment, to which this process's is added. Without memory the start fails. */
+struct mg_child_words *mg_part_words(struct mg_part *part);
 void mg_part_user(struct mg_part *part, uid_t user, gid_t group); /* instead of root */
 
 /* How its readiness is known. */

@@ -89,32 +89,34 @@ static void part_give(struct mg_part *part)
 static void postgres_words(struct mg_part *part, const struct mg_servers *servers, const char *folder,
                            int port)
 {
+    struct mg_child_words *words = mg_part_words(part);
     part_give(part);
-    mg_part_word(part, "%s/postgres", servers->postgres_bin);
-    mg_part_word(part, "-D");
-    mg_part_word(part, "%s/data", folder);
-    mg_part_word(part, "--listen_addresses=127.0.0.1");
-    mg_part_word(part, "--port=%d", port);
-    mg_part_word(part, "--unix_socket_directories=");
-    mg_part_word(part, "--max_connections=120");
-    mg_part_word(part, "--log_min_messages=warning");
-    mg_part_word(part, "--timezone=UTC");
+    mg_child_word(words, "%s/postgres", servers->postgres_bin);
+    mg_child_word(words, "-D");
+    mg_child_word(words, "%s/data", folder);
+    mg_child_word(words, "--listen_addresses=127.0.0.1");
+    mg_child_word(words, "--port=%d", port);
+    mg_child_word(words, "--unix_socket_directories=");
+    mg_child_word(words, "--max_connections=120");
+    mg_child_word(words, "--log_min_messages=warning");
+    mg_child_word(words, "--timezone=UTC");
 }
 
 static void initdb_words(struct mg_part *part, const struct mg_servers *servers, const char *folder)
 {
+    struct mg_child_words *words = mg_part_words(part);
     /* A shell, because a folder of an earlier attempt is in the way; its paths are arguments, not its text.
      */
     part_give(part);
-    mg_part_word(part, "sh");
-    mg_part_word(part, "-c");
-    mg_part_word(part,
-                 "cd / && rm -rf -- \"$2\" && exec \"$1/initdb\" --pgdata \"$2\" --username " ROLE
-                 " --pwfile \"$3\" --encoding UTF8 --locale C.UTF-8 --auth scram-sha-256 --no-instructions");
-    mg_part_word(part, "sh");
-    mg_part_word(part, "%s", servers->postgres_bin);
-    mg_part_word(part, "%s/data.new", folder);
-    mg_part_word(part, "%s/password", folder);
+    mg_child_word(words, "sh");
+    mg_child_word(words, "-c");
+    mg_child_word(words,
+                  "cd / && rm -rf -- \"$2\" && exec \"$1/initdb\" --pgdata \"$2\" --username " ROLE
+                  " --pwfile \"$3\" --encoding UTF8 --locale C.UTF-8 --auth scram-sha-256 --no-instructions");
+    mg_child_word(words, "sh");
+    mg_child_word(words, "%s", servers->postgres_bin);
+    mg_child_word(words, "%s/data.new", folder);
+    mg_child_word(words, "%s/password", folder);
 }
 
 enum mg_class mg_postgres_prepare(struct mg_servers *servers, const struct mg_state *state,

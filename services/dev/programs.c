@@ -8,7 +8,7 @@
 static void option_env(struct mg_part *part, const char *name, const char *value)
 {
     if (value != NULL && value[0] != '\0') {
-        mg_part_env(part, "MAKEGOOD_%s=%s", name, value);
+        mg_child_env(mg_part_words(part), "MAKEGOOD_%s=%s", name, value);
     }
 }
 
@@ -20,7 +20,7 @@ static struct mg_part *part_make(struct mg_dev *dev, const char *name, const cha
     if (part == NULL) {
         return NULL;
     }
-    mg_part_word(part, "%s/%s", dev->options->programs, program);
+    mg_child_word(mg_part_words(part), "%s/%s", dev->options->programs, program);
     option_env(part, "AMQP_URL", dev->broker.url);
     option_env(part, "AMQP_CA_FILE", dev->broker.tls.ca_file);
     option_env(part, "AMQP_CERT_FILE", dev->broker.tls.cert_file);
@@ -34,8 +34,8 @@ static struct mg_part *service_make(struct mg_dev *dev, const char *name, const 
 {
     struct mg_part *part = part_make(dev, name, program, MG_PART_SERVICE, has_store);
     if (part != NULL) {
-        mg_part_word(part, "--http");
-        mg_part_word(part, "127.0.0.1:0");
+        mg_child_word(mg_part_words(part), "--http");
+        mg_child_word(mg_part_words(part), "127.0.0.1:0");
     }
     return part;
 }
@@ -44,11 +44,11 @@ static struct mg_part *door_make(struct mg_dev *dev, const char *verb, const cha
 {
     struct mg_part *part = part_make(dev, verb, "makegood", MG_PART_DOOR, true);
     if (part != NULL) {
-        mg_part_word(part, "%s", verb);
-        mg_part_word(part, "--listen");
-        mg_part_word(part, "%s", listen);
-        mg_part_word(part, "--tokens-file");
-        mg_part_word(part, "%s/%s", dev->state.path, tokens);
+        mg_child_word(mg_part_words(part), "%s", verb);
+        mg_child_word(mg_part_words(part), "--listen");
+        mg_child_word(mg_part_words(part), "%s", listen);
+        mg_child_word(mg_part_words(part), "--tokens-file");
+        mg_child_word(mg_part_words(part), "%s/%s", dev->state.path, tokens);
     }
     return part;
 }
@@ -57,8 +57,8 @@ static struct mg_part *gateway_make(struct mg_dev *dev)
 {
     struct mg_part *part = door_make(dev, "gateway", dev->options->gateway, MG_DOORS_GATEWAY_TOKENS);
     if (part != NULL && dev->options->webhook_url[0] != '\0') {
-        mg_part_word(part, "--webhooks-file");
-        mg_part_word(part, "%s/%s", dev->state.path, MG_DOORS_WEBHOOKS);
+        mg_child_word(mg_part_words(part), "--webhooks-file");
+        mg_child_word(mg_part_words(part), "%s/%s", dev->state.path, MG_DOORS_WEBHOOKS);
     }
     return part;
 }
@@ -75,8 +75,8 @@ enum mg_class mg_dev_start_agent(struct mg_dev *dev, const struct mg_dev_service
     (void)snprintf(name, sizeof(name), "agent-%s", service->name);
     struct mg_part *agent = service_make(dev, name, "makegood-agent", false);
     if (agent != NULL) {
-        mg_part_word(agent, "--service");
-        mg_part_word(agent, "%s", service->file);
+        mg_child_word(mg_part_words(agent), "--service");
+        mg_child_word(mg_part_words(agent), "%s", service->file);
     }
     return part_begin(agent, err);
 }

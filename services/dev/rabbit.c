@@ -40,38 +40,40 @@ static enum mg_class files_write(const struct mg_state *state, struct mg_err *er
     return class;
 }
 
-static void rabbit_env(struct mg_part *part, const char *folder, int port, int dist_port, int epmd_port)
+static void rabbit_env(struct mg_child_words *words, const char *folder, int port, int dist_port,
+                       int epmd_port)
 {
-    mg_part_env(part, "HOME=%s", folder);
-    mg_part_env(part, "RABBITMQ_NODENAME=" NODE);
-    mg_part_env(part, "RABBITMQ_NODE_PORT=%d", port);
-    mg_part_env(part, "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1");
-    mg_part_env(part, "RABBITMQ_DIST_PORT=%d", dist_port);
-    mg_part_env(part, "ERL_EPMD_PORT=%d", epmd_port);
-    mg_part_env(part, "ERL_EPMD_ADDRESS=127.0.0.1");
-    mg_part_env(part, "RABBITMQ_MNESIA_BASE=%s/mnesia", folder);
-    mg_part_env(part, "RABBITMQ_LOG_BASE=%s/log", folder);
-    mg_part_env(part, "RABBITMQ_ENABLED_PLUGINS_FILE=%s/enabled_plugins", folder);
-    mg_part_env(part, "RABBITMQ_CONFIG_FILE=%s/rabbitmq.conf", folder);
-    mg_part_env(part, "RABBITMQ_ADVANCED_CONFIG_FILE=%s/advanced.config", folder);
-    mg_part_env(part, "RABBITMQ_PID_FILE=%s/pid", folder);
-    mg_part_env(part, "RABBITMQ_CONF_ENV_FILE=/dev/null");
+    mg_child_env(words, "HOME=%s", folder);
+    mg_child_env(words, "RABBITMQ_NODENAME=" NODE);
+    mg_child_env(words, "RABBITMQ_NODE_PORT=%d", port);
+    mg_child_env(words, "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1");
+    mg_child_env(words, "RABBITMQ_DIST_PORT=%d", dist_port);
+    mg_child_env(words, "ERL_EPMD_PORT=%d", epmd_port);
+    mg_child_env(words, "ERL_EPMD_ADDRESS=127.0.0.1");
+    mg_child_env(words, "RABBITMQ_MNESIA_BASE=%s/mnesia", folder);
+    mg_child_env(words, "RABBITMQ_LOG_BASE=%s/log", folder);
+    mg_child_env(words, "RABBITMQ_ENABLED_PLUGINS_FILE=%s/enabled_plugins", folder);
+    mg_child_env(words, "RABBITMQ_CONFIG_FILE=%s/rabbitmq.conf", folder);
+    mg_child_env(words, "RABBITMQ_ADVANCED_CONFIG_FILE=%s/advanced.config", folder);
+    mg_child_env(words, "RABBITMQ_PID_FILE=%s/pid", folder);
+    mg_child_env(words, "RABBITMQ_CONF_ENV_FILE=/dev/null");
     /* An idle node costs no processor, and its distribution is on loopback only. */
-    mg_part_env(part, "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+sbwt none +sbwtdcpu none +sbwtdio none -kernel "
-                      "inet_dist_use_interface {127,0,0,1}");
-    mg_part_env(part,
-                "RUNNING_UNDER_SYSTEMD=true"); /* its script becomes the server instead of watching it */
+    mg_child_env(words, "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+sbwt none +sbwtdcpu none +sbwtdio none -kernel "
+                        "inet_dist_use_interface {127,0,0,1}");
+    mg_child_env(words,
+                 "RUNNING_UNDER_SYSTEMD=true"); /* its script becomes the server instead of watching it */
 }
 
 static struct mg_part *epmd_make(const struct mg_servers *servers, struct mg_parts *parts, int port)
 {
     struct mg_part *epmd = mg_part_add(parts, "epmd", MG_PART_REGISTER, SIGTERM);
     if (epmd != NULL) {
-        mg_part_word(epmd, "%s", servers->epmd);
-        mg_part_word(epmd, "-port");
-        mg_part_word(epmd, "%d", port);
-        mg_part_word(epmd, "-address");
-        mg_part_word(epmd, "127.0.0.1");
+        struct mg_child_words *words = mg_part_words(epmd);
+        mg_child_word(words, "%s", servers->epmd);
+        mg_child_word(words, "-port");
+        mg_child_word(words, "%d", port);
+        mg_child_word(words, "-address");
+        mg_child_word(words, "127.0.0.1");
     }
     return epmd;
 }
@@ -102,8 +104,8 @@ enum mg_class mg_rabbit_prepare(struct mg_servers *servers, const struct mg_stat
     if (epmd == NULL || servers->rabbit == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not start RabbitMQ: no memory");
     }
-    rabbit_env(servers->rabbit, folder, port, dist_port, epmd_port);
-    mg_part_word(servers->rabbit, "%s", servers->rabbit_bin);
+    rabbit_env(mg_part_words(servers->rabbit), folder, port, dist_port, epmd_port);
+    mg_child_word(mg_part_words(servers->rabbit), "%s", servers->rabbit_bin);
     /* guest is RabbitMQ's own user, for connections from this machine only. */
     (void)snprintf(servers->amqp_url, sizeof(servers->amqp_url), "amqp://guest:guest@127.0.0.1:%d/", port);
     servers->epmd_port = epmd_port;

@@ -93,9 +93,9 @@ static void start(const char *text)
                                "print(os.getpid(), flush=True)\n";
     part = mg_part_add(parts, "it", MG_PART_SERVER, SIGINT);
     ck_assert_ptr_nonnull(part);
-    mg_part_word(part, "/usr/bin/python3");
-    mg_part_word(part, "-c");
-    mg_part_word(part, "%s%s", HEAD, text);
+    mg_child_word(mg_part_words(part), "/usr/bin/python3");
+    mg_child_word(mg_part_words(part), "-c");
+    mg_child_word(mg_part_words(part), "%s%s", HEAD, text);
     ck_assert_int_eq(mg_part_start(part, MG_PART_NOTIFIES, &err), MG_OK);
 }
 

@@ -13,9 +13,6 @@
 #include "base/loop_child.h"
 
 #define PLACE         "{url}"
-#define URL_NAME      "MAKEGOOD_AMQP_URL="
-#define ENV_MAX       1024                /* variables; a machine has some dozens */
-#define BYTES_MAX     ((size_t)64 * 1024) /* of all words together, with the URL in them */
 #define AT_ONCE_BYTES 4096
 #define OUTPUTS       2
 
@@ -84,62 +81,45 @@ static void on_exit_of(void *arg, int exit_code, int signal_number)
     command->signal_number = signal_number;
 }
 
-/* NULL: no memory or room. */
-static char *word_make(struct mg_arena *arena, const char *word, const char *url)
+static void words_make(struct mg_child_words *words, const char *const *given, int count, const char *url)
 {
-    const char *place = strstr(word, PLACE);
-    return place == NULL
-               ? mg_arena_text(arena, mg_slice_of(word))
-               : mg_arena_printf(arena, "%.*s%s%s", (int)(place - word), word, url, place + strlen(PLACE));
-}
-
-static bool words_make(struct mg_arena *arena, const char *const *words, int count, const char *url,
-                       char *ret_argv[MG_COMMAND_WORDS_MAX + 2])
-{
-    bool has_place = false, is_whole = count <= MG_COMMAND_WORDS_MAX;
-    for (int i = 0; i < count && is_whole; i++) {
-        has_place = has_place || strstr(words[i], PLACE) != NULL;
-        ret_argv[i] = word_make(arena, words[i], url);
-        is_whole = ret_argv[i] != NULL;
-    }
-    if (is_whole && !has_place) {
-        ret_argv[count] = mg_arena_text(arena, mg_slice_of(url));
-        is_whole = ret_argv[count++] != NULL;
-    }
-    ret_argv[is_whole ? count : 0] = NULL;
-    return is_whole;
-}
-
-static bool environment_make(struct mg_arena *arena, const char *url, char *ret_env[ENV_MAX + 2])
-{
-    int count = 0;
-    ret_env[count++] = mg_arena_printf(arena, URL_NAME "%s", url);
-    for (char **at = environ; *at != NULL && count <= ENV_MAX; at++) {
-        if (strncmp(*at, URL_NAME, strlen(URL_NAME)) != 0) {
-            ret_env[count++] = *at;
+    bool has_place = false;
+    for (int i = 0; i < count; i++) {
+        const char *place = strstr(given[i], PLACE);
+        has_place = has_place || place != NULL;
+        if (place == NULL) {
+            mg_child_word(words, "%s", given[i]);
+        } else {
+            mg_child_word(words, "%.*s%s%s", (int)(place - given[i]), given[i], url, place + strlen(PLACE));
         }
     }
-    ret_env[count] = NULL;
-    return ret_env[0] != NULL && count <= ENV_MAX;
+    if (!has_place) {
+        mg_child_word(words, "%s", url);
+    }
+    mg_child_env(words, "MAKEGOOD_AMQP_URL=%s", url);
+    mg_child_inherit(words, NULL);
 }
 
 static enum mg_class spawn(struct mg_command *command, const char *const *words, int word_count,
                            const char *url, struct mg_err *err)
 {
-    char *argv[MG_COMMAND_WORDS_MAX + 2], *env[ENV_MAX + 2];
+    struct mg_child_words its;
     int ends[OUTPUTS] = {-1, -1};
     enum mg_class class = MG_OK;
-    struct mg_arena *arena = mg_arena_create(BYTES_MAX);
-    if (arena == NULL || !words_make(arena, words, word_count, url, argv) ||
-        !environment_make(arena, url, env)) {
+    mg_child_words_open(&its);
+    words_make(&its, words, word_count, url);
+    if (its.is_short) {
         class = mg_err_set(err, MG_PERMANENT, "the command and its environment are too long");
     }
     for (int i = 0; i < OUTPUTS && class == MG_OK; i++) {
         class = output_open(&command->outputs[i], &ends[i], err);
     }
     if (class == MG_OK) {
-        const struct mg_child_plan plan = {
-            .argv = argv, .env = env, .output_fd = ends[0], .error_fd = ends[1], .death_signal = SIGKILL};
+        const struct mg_child_plan plan = {.argv = its.argv,
+                                           .env = its.env,
+                                           .output_fd = ends[0],
+                                           .error_fd = ends[1],
+                                           .death_signal = SIGKILL};
         class = mg_child_spawn(command->loop, &plan, on_exit_of, command, &command->child, err);
     }
     for (int i = 0; i < OUTPUTS; i++) {
@@ -147,7 +127,7 @@ static enum mg_class spawn(struct mg_command *command, const char *const *words,
             (void)close(ends[i]);
         }
     }
-    mg_arena_destroy(arena);
+    mg_child_words_close(&its);
     return class;
 }
 

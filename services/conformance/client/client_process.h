@@ -9,7 +9,6 @@
 #include "base/loop.h"
 
 #define MG_COMMAND_LINE_SIZE 1024 /* the excess of a longer line is dropped */
-#define MG_COMMAND_WORDS_MAX 64
 
 typedef void mg_command_line_fn(void *arg, const char *line);
 
