@@ -8,7 +8,7 @@
 /* An event that moves one step and causes no status. */
 struct move {
     const char *step, *cause, *why;
-    struct mg_slice from, to, kind, reason;
+    struct mg_slice from, to, kind, reason; /* JSON strings */
 };
 
 /* The rows of an order's events. */
@@ -23,7 +23,10 @@ static const char *const GATES[] = {"no_consumer", "breaker_open", "service_paus
 
 static bool is_one_of(struct mg_slice word, const char *const *words)
 {
-    return word.data != NULL && mg_text_is_listed(words, word.data);
+    while (*words != NULL && !mg_json_string_is(word, mg_slice_of(*words))) {
+        words++;
+    }
+    return *words != NULL;
 }
 
 /* False: the event is of another form. */
@@ -34,19 +37,19 @@ static bool move_take(const struct story *story, int row, struct move *ret)
         return false;
     }
     const struct mg_event_lists *lists = &story->lists[row];
-    const struct json_t *only = mg_document_element(lists->transitions, 0);
-    if (lists->is_unreadable || mg_document_member(only, "step") == NULL ||
-        mg_document_element(lists->transitions, 1) != NULL ||
-        mg_document_element(lists->statuses, 0) != NULL) {
+    struct mg_slice only = mg_json_find(lists->transitions, "/0");
+    if (lists->is_unreadable || mg_json_find(only, "/step").data == NULL ||
+        mg_json_find(lists->transitions, "/1").data != NULL ||
+        mg_json_find(lists->statuses, "/0").data != NULL) {
         return false;
     }
     *ret = (struct move){.step = mg_table_cell(events, row, "step"),
                          .cause = mg_table_cell(events, row, "cause_kind"),
                          .why = mg_table_cell(events, row, "reason"),
-                         .from = mg_document_text(mg_document_member(only, "from")),
-                         .to = mg_document_text(mg_document_member(only, "to")),
-                         .kind = mg_document_text(mg_document_member(only, "kind")),
-                         .reason = mg_document_text(mg_document_member(only, "reason"))};
+                         .from = mg_json_find(only, "/from"),
+                         .to = mg_json_find(only, "/to"),
+                         .kind = mg_json_find(only, "/kind"),
+                         .reason = mg_json_find(only, "/reason")};
     return true;
 }
 

@@ -9,9 +9,9 @@
 #include "operator/document.h"
 #include "operator/table.h"
 
-/* The lists of one event, read; NULL: none, or unreadable. */
+/* The checked lists of one event, as its row has them; absent: none, or unreadable. */
 struct mg_event_lists {
-    struct json_t *transitions, *statuses;
+    struct mg_slice transitions, statuses;
     bool is_unreadable; /* one of them; the event is part of no round */
 };
 

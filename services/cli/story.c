@@ -10,7 +10,6 @@
 #include "cli.h"
 #include "core/key.h"
 #include "core/words.h"
-#include "json/json.h"
 #include "operator/moment.h"
 #include "operator/steps.h"
 #include "rounds.h"
@@ -19,72 +18,33 @@
 /* The longest text in a transition or status is a reason. */
 #define MEMBER_MAX 1024
 
-/* The text or whole number of a member of the object at `index` of a list; "" if it is absent. */
-static const char *member(const struct json_t *list, int index, const char *name, char text[MEMBER_MAX])
+/* The statuses' outputs, which are the client's, count among their lists. */
+static const struct mg_json_limits LIST_LIMITS = {
+    .max_bytes = (size_t)1024 * 1024, .max_depth = 40, .max_members = 64 * 1024, .any_number = true};
+
+/* The text or number of a member of a list's element; "" if it is absent. */
+static const char *member(struct mg_slice element, const char *pointer, char text[MEMBER_MAX])
 {
-    const struct json_t *value = mg_document_member(mg_document_element(list, index), name);
-    struct mg_slice given = mg_document_text(value);
-    int64_t number;
-    text[0] = '\0';
-    if (mg_document_integer(value, &number)) {
-        (void)snprintf(text, MEMBER_MAX, "%" PRId64, number);
-    } else if (given.data != NULL && given.len < MEMBER_MAX) {
-        memcpy(text, given.data, given.len + 1);
+    struct mg_slice value = mg_json_find(element, pointer);
+    if (mg_document_text(element, pointer, text, MEMBER_MAX) && value.data != NULL &&
+        mg_json_type_of(value) == MG_JSON_NUMBER) {
+        (void)snprintf(text, MEMBER_MAX, "%.*s", (int)value.len, value.data);
     }
     return text;
 }
 
-static void lists_free(struct mg_event_lists *lists, int count)
+static bool list_read(const char *text, struct mg_slice *ret_list, struct mg_err *err)
 {
-    for (int row = 0; lists != NULL && row < count; row++) {
-        mg_document_free(lists[row].transitions);
-        mg_document_free(lists[row].statuses);
+    struct mg_slice list = mg_slice_of(text);
+    if (list.len > 0 && mg_json_check(list, &LIST_LIMITS, err) != MG_OK) {
+        return false;
     }
-    free(lists);
-}
-
-/* A list's text without the outputs in it. They are the client's, may have any number, and are printed
- * from the order's own row. MG_TRANSIENT: no memory. */
-static enum mg_class outputs_drop(struct mg_slice list, struct mg_buf *ret, struct mg_err *err)
-{
-    char pointer[32];
-    struct mg_buf next;
-    mg_buf_append_slice(ret, list);
-    for (int i = 0; i < MG_STEPS_MAX && !ret->failed; i++) { /* above the statuses of one event */
-        (void)snprintf(pointer, sizeof(pointer), "/%d/output", i);
-        if (mg_json_find(mg_buf_slice(ret), pointer).data == NULL) {
-            continue;
-        }
-        mg_buf_init(&next, MG_DOCUMENT_MAX_BYTES);
-        enum mg_class class = mg_json_set(mg_buf_slice(ret), pointer, mg_slice_of("null"), &next, err);
-        mg_buf_finish(ret);
-        *ret = next;
-        if (class != MG_OK) {
-            return class;
-        }
-    }
-    return ret->failed ? mg_err_set(err, MG_TRANSIENT, "the JSON text could not be read: no memory") : MG_OK;
-}
-
-static bool list_read(const char *text, struct json_t **ret_list, struct mg_err *err)
-{
-    struct mg_buf list;
-    struct mg_slice whole = mg_slice_of(text);
-    if (text[0] == '\0') {
-        return true;
-    }
-    if (strstr(text, "\"output\"") == NULL || mg_json_check(whole, &MG_JSON_LIMITS_DATA, err) != MG_OK) {
-        return mg_document_read(whole, ret_list, err) == MG_OK;
-    }
-    mg_buf_init(&list, MG_DOCUMENT_MAX_BYTES);
-    bool is_read = outputs_drop(whole, &list, err) == MG_OK &&
-                   mg_document_read(mg_buf_slice(&list), ret_list, err) == MG_OK;
-    mg_buf_finish(&list);
-    return is_read;
+    *ret_list = mg_json_trim(list);
+    return true;
 }
 
 /* The lists of all rows; NULL: no memory. The database has checked the texts of the lists, but accepts more
- * than a document may have: NUL in a string, for example. */
+ * than the reader here: NUL in a string, for example. */
 static struct mg_event_lists *lists_read(const struct mg_table *events)
 {
     struct mg_err ignored; /* list_excuse reads again for the reason */
@@ -104,38 +64,35 @@ static const char *reason_of(const char *word)
     return mg_reason_parse(word, strlen(word), &reason) ? mg_reason_text(reason) : word;
 }
 
-static void transition_print(FILE *out, const struct json_t *list, int index)
+static void transition_print(FILE *out, struct mg_slice change)
 {
     char step[MEMBER_MAX], from[MEMBER_MAX], to[MEMBER_MAX], kind[MEMBER_MAX], text[MEMBER_MAX];
-    (void)member(list, index, "step", step);
-    (void)member(list, index, "from", from);
-    (void)member(list, index, "to", to);
+    (void)member(change, "/step", step);
+    (void)member(change, "/from", from);
+    (void)member(change, "/to", to);
     mg_print(out, "%-24s  %-16s  %s → %s", "", step[0] != '\0' ? step : "order", from, to);
     if (strcmp(to, "running") == 0 || strcmp(to, "undo_running") == 0) {
-        mg_print(out, "  (%s, attempt %s)", member(list, index, "kind", kind),
-                 member(list, index, "attempt", text));
+        mg_print(out, "  (%s, attempt %s)", member(change, "/kind", kind), member(change, "/attempt", text));
     }
-    const char *reason = reason_of(member(list, index, "reason", text));
+    const char *reason = reason_of(member(change, "/reason", text));
     if (reason[0] != '\0') {
         mg_print(out, ": %s", reason);
     }
-    if (member(list, index, "due_at", text)[0] != '\0') {
+    if (member(change, "/due_at", text)[0] != '\0') {
         mg_print(out, ", until %s", text);
     }
     (void)fputc('\n', out);
 }
 
 /* Prints a status, with the state of its delivery if it has not arrived. */
-static void status_print(FILE *out, const struct json_t *list, int index, const struct mg_table *events,
-                         int row)
+static void status_print(FILE *out, struct mg_slice sent, const struct mg_table *events, int row)
 {
     const char *given_up_at = mg_table_cell(events, row, "given_up_at");
     bool is_owed = strcmp(mg_table_cell(events, row, "owed"), "t") == 0;
     char status[MEMBER_MAX], step[MEMBER_MAX], seq[MEMBER_MAX];
-    (void)member(list, index, "step", step);
-    mg_print(out, "%-24s  %-16s  status to client: %s%s%s (%s)", "", "",
-             member(list, index, "status", status), step[0] != '\0' ? " " : "", step,
-             member(list, index, "seq", seq));
+    (void)member(sent, "/step", step);
+    mg_print(out, "%-24s  %-16s  status to client: %s%s%s (%s)", "", "", member(sent, "/status", status),
+             step[0] != '\0' ? " " : "", step, member(sent, "/seq", seq));
     if (given_up_at[0] != '\0') {
         mg_print(out, ", given up at %s: its queue did not accept it", given_up_at);
     }
@@ -145,27 +102,30 @@ static void status_print(FILE *out, const struct json_t *list, int index, const 
 /* Prints the reason in place of an unreadable list. */
 static void list_excuse(FILE *out, const struct mg_table *events, int row, const char *name)
 {
-    struct json_t *list = NULL;
+    struct mg_slice list;
     struct mg_err err;
     if (!list_read(mg_table_cell(events, row, name), &list, &err)) {
         mg_print(out, "%-24s  %-16s  (the %s could not be read: %s)\n", "", "", name, err.text);
     }
-    mg_document_free(list);
 }
 
 static void event_print(FILE *out, const struct mg_table *events, const struct mg_event_lists *lists, int row)
 {
+    struct mg_json_walk walk;
+    struct mg_slice name, element;
     const char *at = mg_table_cell(events, row, "at");
     const char *reason = mg_table_cell(events, row, "reason");
     const char *step = mg_table_cell(events, row, "step");
     mg_print(out, "%-24s  %-16s  %s%s%s by %s\n", at, step[0] != '\0' ? step : "order",
              mg_table_cell(events, row, "cause_kind"), reason[0] != '\0' ? ": " : "", reason,
              mg_table_cell(events, row, "by_whom"));
-    for (int i = 0; mg_document_element(lists[row].transitions, i) != NULL; i++) {
-        transition_print(out, lists[row].transitions, i);
+    mg_json_walk_begin(&walk, lists[row].transitions);
+    while (mg_json_walk_next(&walk, &name, &element)) {
+        transition_print(out, element);
     }
-    for (int i = 0; mg_document_element(lists[row].statuses, i) != NULL; i++) {
-        status_print(out, lists[row].statuses, i, events, row);
+    mg_json_walk_begin(&walk, lists[row].statuses);
+    while (mg_json_walk_next(&walk, &name, &element)) {
+        status_print(out, element, events, row);
     }
     if (lists[row].is_unreadable) {
         list_excuse(out, events, row, "transitions");
@@ -203,9 +163,9 @@ static void rounds_print(FILE *out, const struct mg_table *events, const struct 
              mg_table_cell(events, row, "step"));
     time_print(out, events, row, end);
     mg_print(out, ", %d looks: %s (attempts %s to %s", rounds.count,
-             reason_of(member(lists[end].transitions, 0, "reason", reason)),
-             member(lists[row].transitions, 0, "attempt", first),
-             member(lists[rounds.last].transitions, 0, "attempt", newest));
+             reason_of(member(lists[end].transitions, "/0/reason", reason)),
+             member(lists[row].transitions, "/0/attempt", first),
+             member(lists[rounds.last].transitions, "/0/attempt", newest));
     if (rounds.calls > 0) {
         mg_print(out, ", %d failed: %s", rounds.calls, mg_table_cell(events, rounds.answer, "reason"));
     }
@@ -232,14 +192,17 @@ static void attempts_count(const struct mg_table *events, const struct mg_event_
                            const char *step, int ret_counts[MG_KIND_COUNT])
 {
     for (int row = 0; row < events->row_count; row++) {
-        const struct json_t *change;
-        for (int i = 0; (change = mg_document_element(lists[row].transitions, i)) != NULL; i++) {
-            struct mg_slice to = mg_document_text(mg_document_member(change, "to"));
-            struct mg_slice word = mg_document_text(mg_document_member(change, "kind"));
+        struct mg_json_walk walk;
+        struct mg_slice none, change;
+        mg_json_walk_begin(&walk, lists[row].transitions);
+        while (mg_json_walk_next(&walk, &none, &change)) {
+            char of[MEMBER_MAX], to[MEMBER_MAX], word[MEMBER_MAX];
             enum mg_kind kind = MG_KIND_DO;
-            if (mg_slice_is(mg_document_text(mg_document_member(change, "step")), step) &&
-                (mg_slice_is(to, "running") || mg_slice_is(to, "undo_running")) && word.data != NULL &&
-                mg_kind_parse(word.data, word.len, &kind)) {
+            (void)member(change, "/to", to);
+            (void)member(change, "/kind", word);
+            if (strcmp(member(change, "/step", of), step) == 0 &&
+                (strcmp(to, "running") == 0 || strcmp(to, "undo_running") == 0) &&
+                mg_kind_parse(word, strlen(word), &kind)) {
                 ret_counts[kind]++;
             }
         }
@@ -320,22 +283,23 @@ static void steps_print(FILE *out, const struct mg_table *steps, const struct mg
     }
 }
 
-static void labels_print(FILE *out, const char *text)
+static void labels_print(FILE *out, const char *object)
 {
-    struct json_t *labels = NULL;
+    struct mg_slice labels, name, value;
+    struct mg_json_walk walk;
     struct mg_err err;
-    const char *name;
-    if (!list_read(text, &labels, &err)) {
+    int count = 0;
+    if (!list_read(object, &labels, &err)) {
         mg_print(out, "(the labels could not be read: %s)\n", err.text);
         return;
     }
-    for (int i = 0; mg_document_pair(labels, i, &name) != NULL; i++) {
-        char value[MG_LABEL_VALUE_MAX + 1];
-        (void)snprintf(value, sizeof(value), "%s", mg_document_text(mg_document_pair(labels, i, &name)).data);
-        mg_print(out, "%s%s=%s", i == 0 ? "labels " : "  ", name, value);
+    mg_json_walk_begin(&walk, labels);
+    while (mg_json_walk_next(&walk, &name, &value)) {
+        char text[MG_LABEL_VALUE_MAX + 1];
+        (void)mg_document_text(value, "", text, sizeof(text));
+        mg_print(out, "%s%.*s=%s", count++ == 0 ? "labels " : "  ", (int)name.len - 2, name.data + 1, text);
     }
-    mg_print(out, mg_document_pair(labels, 0, &name) != NULL ? "\n" : "");
-    mg_document_free(labels);
+    mg_print(out, count > 0 ? "\n" : "");
 }
 
 void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_table *steps,
@@ -370,5 +334,5 @@ void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_tab
             event_print(out, events, lists, row);
         }
     }
-    lists_free(lists, events->row_count);
+    free(lists);
 }

@@ -79,7 +79,7 @@ static void command_id_make(const struct mg_change *change, uint64_t version, co
 }
 
 /* NULL: the request is valid; else the reason for a refusal. */
-static const char *order_read(struct mg_change *change, const struct json_t *body)
+static const char *order_read(struct mg_change *change, struct mg_slice body)
 {
     static const struct {
         const char *verb;
@@ -101,11 +101,11 @@ static const char *order_read(struct mg_change *change, const struct json_t *bod
     if (!is_known || !mg_order_id_is_valid(change->id, strlen(change->id))) {
         return "unknown verb, or invalid order id";
     }
-    command->version = mg_member_number(body, "version");
+    command->version = mg_member_number(body, "/version");
     if (command->version == 0) {
         return "version: expected the version of the order as shown";
     }
-    (void)mg_member_text(body, "command_id", click, sizeof(click));
+    (void)mg_document_text(body, "/command_id", click, sizeof(click));
     command_id_make(change, command->version, click, command->command_id);
     memcpy(command->order_id, change->id, strlen(change->id) + 1); /* a valid id fits */
     (void)snprintf(command->by, sizeof(command->by), "%s", change->by);
@@ -139,17 +139,17 @@ static void on_setting_put(void *arg, enum mg_change_result result, uint64_t ver
     }
 }
 
-static const char *service_change(struct mg_change *change, const struct json_t *body)
+static const char *service_change(struct mg_change *change, struct mg_slice body)
 {
     struct mg_service_setting setting = {.service = change->id, .reason = change->reason, .by = change->by};
     char pause[MG_PATH_PART_SIZE], concurrency[MG_PATH_PART_SIZE], rate[MG_PATH_PART_SIZE];
-    setting.version = mg_member_number(body, "version");
+    setting.version = mg_member_number(body, "/version");
     if (!mg_name_is_valid(change->id, strlen(change->id))) {
         return "invalid service name";
     }
-    if (!mg_member_text(body, "for", pause, sizeof(pause)) ||
-        !mg_member_text(body, "concurrency", concurrency, sizeof(concurrency)) ||
-        !mg_member_text(body, "rate", rate, sizeof(rate))) {
+    if (!mg_document_text(body, "/for", pause, sizeof(pause)) ||
+        !mg_document_text(body, "/concurrency", concurrency, sizeof(concurrency)) ||
+        !mg_document_text(body, "/rate", rate, sizeof(rate))) {
         return "for, concurrency, rate: expected short texts";
     }
     if (strcmp(change->verb, "pause") == 0) {
@@ -220,14 +220,14 @@ static void dead_change(struct mg_change *change)
     mg_change_free(change);
 }
 
-static const char *dead_read(struct mg_change *change, const struct json_t *body)
+static const char *dead_read(struct mg_change *change, struct mg_slice body)
 {
     bool is_verb = strcmp(change->id, "drop") == 0 || strcmp(change->id, "requeue") == 0;
     if (!is_verb || change->verb[0] != '\0') {
         return "expected dead/drop or dead/requeue";
     }
-    return mg_member_text(body, "queue", change->queue, sizeof(change->queue)) &&
-                   mg_member_text(body, "mark", change->mark, sizeof(change->mark)) &&
+    return mg_document_text(body, "/queue", change->queue, sizeof(change->queue)) &&
+                   mg_document_text(body, "/mark", change->mark, sizeof(change->mark)) &&
                    change->mark[0] != '\0' && mg_dead_queue_is_known(change->queue)
                ? NULL
                : "queue, mark: expected those of the message as shown";
@@ -279,10 +279,10 @@ static void change_note(struct mg_change *change)
 }
 
 /* NULL: the change is under way; else the reason for a refusal. */
-static const char *change_begin(struct mg_change *change, const struct json_t *body)
+static const char *change_begin(struct mg_change *change, struct mg_slice body)
 {
     const char *wrong = "unknown address";
-    if (!mg_member_text(body, "reason", change->reason, sizeof(change->reason))) {
+    if (!mg_document_text(body, "/reason", change->reason, sizeof(change->reason))) {
         return "reason: too long: at most " REASON_MAX_TEXT
                " bytes; a letter outside ASCII takes two or more";
     }
@@ -317,7 +317,7 @@ static bool lacks_verb(const struct mg_change *change)
 void mg_console_act(struct mg_console *console, struct mg_http_exchange *request,
                     const struct mg_visitor *visitor, const char *rest)
 {
-    struct json_t *body = NULL;
+    struct mg_slice body = mg_http_exchange_body(request);
     struct mg_err err;
     char reason[MG_ERR_TEXT_MAX];
     struct mg_change *change = mg_change_create(console, request, visitor->name);
@@ -326,7 +326,7 @@ void mg_console_act(struct mg_console *console, struct mg_http_exchange *request
         return;
     }
     const char *wrong = NULL;
-    enum mg_class class = mg_document_read(mg_http_exchange_body(request), &body, &err);
+    enum mg_class class = mg_document_check(body, &err);
     if (class != MG_OK) {
         wrong = err.text;
     } else if (!mg_path_split(rest, change->noun, change->id, change->verb)) {
@@ -345,5 +345,4 @@ void mg_console_act(struct mg_console *console, struct mg_http_exchange *request
         mg_answer_error(request, class == MG_TRANSIENT ? 503 : 400, "%s", wrong);
         mg_change_free(change);
     }
-    mg_document_free(body);
 }

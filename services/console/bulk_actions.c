@@ -64,10 +64,10 @@ static void on_started(void *arg, const struct mg_bulk_started *started, const s
 }
 
 /* Reads a number that a form sends as text; "" gives `initial`. -1: not a number, or above `max`. */
-static int64_t count_read(const struct json_t *body, const char *name, const char *initial, int64_t max)
+static int64_t count_read(struct mg_slice body, const char *pointer, const char *initial, int64_t max)
 {
     char text[MG_PATH_PART_SIZE];
-    if (!mg_member_text(body, name, text, sizeof(text))) {
+    if (!mg_document_text(body, pointer, text, sizeof(text))) {
         return -1;
     }
     const char *number = text[0] != '\0' ? text : initial;
@@ -102,27 +102,27 @@ struct asked {
     char rate[MG_PATH_PART_SIZE], ticket[TICKET_SIZE];
 };
 
-static bool asked_read(const struct json_t *body, struct asked *ret)
+static bool asked_read(struct mg_slice body, struct asked *ret)
 {
-    return mg_member_text(body, "verb", ret->verb, sizeof(ret->verb)) &&
-           mg_member_text(body, "workflow", ret->workflow, sizeof(ret->workflow)) &&
-           mg_member_text(body, "step", ret->step, sizeof(ret->step)) &&
-           mg_member_text(body, "error", ret->error, sizeof(ret->error)) &&
-           mg_member_text(body, "service", ret->service, sizeof(ret->service)) &&
-           mg_member_text(body, "label", ret->label, sizeof(ret->label)) &&
-           mg_member_text(body, "rate", ret->rate, sizeof(ret->rate)) &&
-           mg_member_text(body, "ticket", ret->ticket, sizeof(ret->ticket));
+    return mg_document_text(body, "/verb", ret->verb, sizeof(ret->verb)) &&
+           mg_document_text(body, "/workflow", ret->workflow, sizeof(ret->workflow)) &&
+           mg_document_text(body, "/step", ret->step, sizeof(ret->step)) &&
+           mg_document_text(body, "/error", ret->error, sizeof(ret->error)) &&
+           mg_document_text(body, "/service", ret->service, sizeof(ret->service)) &&
+           mg_document_text(body, "/label", ret->label, sizeof(ret->label)) &&
+           mg_document_text(body, "/rate", ret->rate, sizeof(ret->rate)) &&
+           mg_document_text(body, "/ticket", ret->ticket, sizeof(ret->ticket));
 }
 
 /* NULL, or the reason for a refusal. */
-static const char *start_read(struct mg_change *change, const struct json_t *body, const struct asked *asked,
+static const char *start_read(struct mg_change *change, struct mg_slice body, const struct asked *asked,
                               struct mg_bulk_start *ret_start)
 {
     ret_start->reason = change->reason;
     ret_start->by = change->by;
-    ret_start->canary = count_read(body, "canary", MG_BULK_CANARY_TEXT, MG_BULK_CANARY_MAX);
-    ret_start->stop_percent = count_read(body, "stop_above", MG_BULK_STOP_ABOVE, 100);
-    ret_start->orders_max = change->orders_max = (int64_t)mg_member_number(body, "orders");
+    ret_start->canary = count_read(body, "/canary", MG_BULK_CANARY_TEXT, MG_BULK_CANARY_MAX);
+    ret_start->stop_percent = count_read(body, "/stop_above", MG_BULK_STOP_ABOVE, 100);
+    ret_start->orders_max = change->orders_max = (int64_t)mg_member_number(body, "/orders");
     if (asked->ticket[0] == '\0') {
         return "ticket: expected that of the page; reload the page";
     }
@@ -141,7 +141,7 @@ static const char *start_read(struct mg_change *change, const struct json_t *bod
     return NULL;
 }
 
-static const char *start_begin(struct mg_change *change, const struct json_t *body)
+static const char *start_begin(struct mg_change *change, struct mg_slice body)
 {
     struct asked asked;
     struct mg_bulk_filter chosen;
@@ -196,7 +196,7 @@ static void on_changed(void *arg, enum mg_change_result result, uint64_t version
     }
 }
 
-static const char *wish_begin(struct mg_change *change, const struct json_t *body)
+static const char *wish_begin(struct mg_change *change, struct mg_slice body)
 {
     static const enum mg_bulk_wish wishes[] = {MG_BULK_WISH_PAUSE, MG_BULK_WISH_RESUME, MG_BULK_WISH_STOP};
     if (!mg_uuid_is_valid(change->id)) {
@@ -206,7 +206,7 @@ static const char *wish_begin(struct mg_change *change, const struct json_t *bod
         if (strcmp(change->verb, mg_bulk_wish_name(wishes[i])) == 0) {
             const struct mg_bulk_change wish = {.bulk_id = change->id,
                                                 .wish = wishes[i],
-                                                .version = mg_member_number(body, "version"),
+                                                .version = mg_member_number(body, "/version"),
                                                 .reason = change->reason,
                                                 .by = change->by};
             mg_store_change_bulk(change->console->changing_store, &wish, on_changed, change);
@@ -216,7 +216,7 @@ static const char *wish_begin(struct mg_change *change, const struct json_t *bod
     return "expected bulk/ID/pause, resume or stop";
 }
 
-const char *mg_console_bulk_change(struct mg_change *change, const struct json_t *body)
+const char *mg_console_bulk_change(struct mg_change *change, struct mg_slice body)
 {
     return change->id[0] == '\0' ? start_begin(change, body) : wish_begin(change, body);
 }

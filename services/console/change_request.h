@@ -36,6 +36,6 @@ void mg_change_end_with(struct mg_change *change, unsigned int status, struct mg
 /* ---- bulk_actions.c ---- */
 
 /* NULL: the change is under way; else the reason for a refusal. */
-const char *mg_console_bulk_change(struct mg_change *change, const struct json_t *body);
+const char *mg_console_bulk_change(struct mg_change *change, struct mg_slice body);
 
 #endif

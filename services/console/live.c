@@ -77,12 +77,14 @@ static void on_overview(void *arg, unsigned int status, struct mg_slice json)
 }
 
 /* Finds an order's version in the answer to mg_query_versions: [{"order_id": …, "version": …, …}, …]. */
-static bool version_find(const struct json_t *versions, const char *order_id, int64_t *ret_version)
+static bool version_find(struct mg_slice versions, const char *order_id, int64_t *ret_version)
 {
-    const struct json_t *row;
-    for (int i = 0; (row = mg_document_element(versions, i)) != NULL; i++) {
-        if (mg_slice_is(mg_document_text(mg_document_member(row, "order_id")), order_id)) {
-            return mg_document_integer(mg_document_member(row, "version"), ret_version);
+    struct mg_json_walk walk;
+    struct mg_slice name, row;
+    mg_json_walk_begin(&walk, versions);
+    while (mg_json_walk_next(&walk, &name, &row)) {
+        if (mg_json_string_is(mg_json_find(row, "/order_id"), mg_slice_of(order_id))) {
+            return mg_document_integer(row, "/version", ret_version);
         }
     }
     return false;
@@ -107,23 +109,20 @@ static void version_send(struct listener *listener)
 static void on_versions(void *arg, unsigned int status, struct mg_slice json)
 {
     struct mg_live *live = arg;
-    struct json_t *versions = NULL;
-    struct mg_err err;
     live->is_asking_versions = false;
-    if (status != 200 || mg_document_read(json, &versions, &err) != MG_OK) {
+    if (status != 200) {
         return; /* asked again in a second */
     }
     struct listener *listener;
     LIST_FOREACH(listener, &live->listeners, entry)
     {
         int64_t version = 0;
-        if (listener->order_id[0] != '\0' && version_find(versions, listener->order_id, &version) &&
+        if (listener->order_id[0] != '\0' && version_find(json, listener->order_id, &version) &&
             version != listener->version) {
             listener->version = version;
             version_send(listener);
         }
     }
-    mg_document_free(versions);
 }
 
 /* Writes each order once, as many as a parameter holds. The first one without room comes first the next

@@ -439,21 +439,19 @@ void mg_session_send(struct mg_http_exchange *request, const struct mg_visitor *
 void mg_session_login(struct mg_sessions *sessions, struct mg_http_exchange *request)
 {
     struct mg_slice body = mg_http_exchange_body(request);
-    struct json_t *login = NULL;
     struct mg_buf json;
     struct mg_err err;
     char refusal[MG_REFUSAL_SIZE];
-    enum mg_class class = mg_document_read(body, &login, &err);
-    if (class != MG_OK || !mg_members_check(login, "login", "", refusal)) {
+    enum mg_class class = mg_document_check(body, &err);
+    if (class != MG_OK || !mg_members_check(body, "login", "", refusal)) {
         mg_answer_error(request, class == MG_TRANSIENT ? 503 : 400, "%s",
                         class != MG_OK ? err.text : refusal);
-        mg_document_free(login);
         return;
     }
-    struct mg_slice text = mg_document_text(mg_document_member(login, "token"));
-    bool is_text = text.data != NULL && text.len <= MG_TOKEN_MAX;
-    const struct mg_token *token = is_text ? token_find(sessions, text, RIGHTS_OF_PEOPLE) : NULL;
-    mg_document_free(login);
+    char text[MG_TOKEN_MAX + 1];
+    bool is_text = mg_document_text(body, "/token", text, sizeof(text)) && text[0] != '\0';
+    const struct mg_token *token = is_text ? token_find(sessions, mg_slice_of(text), RIGHTS_OF_PEOPLE) : NULL;
+    explicit_bzero(text, sizeof(text));
     if (token == NULL) {
         login_refuse(sessions, request);
         return;

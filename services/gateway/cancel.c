@@ -45,21 +45,20 @@ static const char *reason_read(const struct mg_call *call, char ret_reason[REASO
                                struct mg_err *err)
 {
     struct mg_slice body = mg_http_exchange_body(call->request);
-    struct json_t *document = NULL;
     (void)snprintf(ret_reason, REASON_MAX + 1, REASON_DEFAULT);
     if (body.len == 0) {
         return NULL;
     }
-    if (mg_document_read(body, &document, err) != MG_OK) {
+    if (mg_document_check(body, err) != MG_OK) {
         return err->text;
     }
-    struct mg_slice reason = mg_document_text(mg_document_member(document, "reason"));
-    bool is_fit = reason.data == NULL || (reason.len > 0 && reason.len <= REASON_MAX);
-    if (reason.data != NULL && is_fit) {
-        (void)snprintf(ret_reason, REASON_MAX + 1, "%s", reason.data);
+    struct mg_slice reason = mg_json_find(body, "/reason");
+    if (reason.data == NULL || mg_json_type_of(reason) != MG_JSON_STRING) {
+        return NULL;
     }
-    mg_document_free(document);
-    return is_fit ? NULL : "reason: expected 1 to " REASON_MAX_TEXT " bytes of UTF-8";
+    return mg_document_text(body, "/reason", ret_reason, REASON_MAX + 1) && ret_reason[0] != '\0'
+               ? NULL
+               : "reason: expected 1 to " REASON_MAX_TEXT " bytes of UTF-8";
 }
 
 static void order_cancel(struct mg_call *call)

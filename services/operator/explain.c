@@ -173,13 +173,13 @@ bool mg_explain_asks_queue(const struct mg_table *order, const struct mg_table *
 }
 
 /* One part of a cause, behind the parts before it. */
-static void part_write(struct mg_buf *out, const struct json_t *cause, const char *name, const char *first,
+static void part_write(struct mg_buf *out, struct mg_slice cause, const char *pointer, const char *first,
                        const char *later, bool *has_part)
 {
-    struct mg_slice text = mg_document_text(mg_document_member(cause, name));
-    if (text.len > 0) {
+    struct mg_slice text = mg_json_find(cause, pointer);
+    if (text.len > strlen("\"\"") && mg_json_type_of(text) == MG_JSON_STRING) {
         mg_buf_append_text(out, *has_part ? later : first);
-        mg_buf_append_slice(out, text);
+        (void)mg_json_string(text, out);
         *has_part = true;
     }
 }
@@ -187,22 +187,20 @@ static void part_write(struct mg_buf *out, const struct json_t *cause, const cha
 /* The cause as the client gets it, for an order that has turned back. */
 static void cause_write(struct mg_buf *out, const struct mg_table *order)
 {
-    struct json_t *cause = NULL;
     struct mg_err err;
     int64_t status;
     bool has_part = false;
-    struct mg_slice failure = mg_slice_of(mg_table_cell(order, 0, "failure"));
-    if (failure.len == 0 || mg_document_read(failure, &cause, &err) != MG_OK) {
+    struct mg_slice cause = mg_slice_of(mg_table_cell(order, 0, "failure"));
+    if (cause.len == 0 || mg_document_check(cause, &err) != MG_OK) {
         return; /* without memory the line lacks it */
     }
-    part_write(out, cause, "step", " (step ", "", &has_part);
-    part_write(out, cause, "code", " (", ": ", &has_part);
-    part_write(out, cause, "text", " (", ", ", &has_part);
-    if (has_part && mg_document_integer(mg_document_member(cause, "status"), &status)) {
+    part_write(out, cause, "/step", " (step ", "", &has_part);
+    part_write(out, cause, "/code", " (", ": ", &has_part);
+    part_write(out, cause, "/text", " (", ", ", &has_part);
+    if (has_part && mg_document_integer(cause, "/status", &status)) {
         mg_buf_printf(out, ", HTTP status %lld", (long long)status);
     }
     mg_buf_append_text(out, has_part ? ")" : "");
-    mg_document_free(cause);
 }
 
 /* The step's last failure, with the service's own words; or the reason of its guard. */

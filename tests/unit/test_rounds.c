@@ -18,6 +18,7 @@ static char *columns[] = {cause_kind, step, reason}; /* the ones that are no lis
 struct story {
     char *cells[EVENTS_MAX * COLUMN_COUNT];
     struct mg_event_lists lists[EVENTS_MAX];
+    char *texts[2 * EVENTS_MAX]; /* of the lists */
     struct mg_table events;
 };
 
@@ -29,7 +30,13 @@ static json_t *table_load(void)
     return table;
 }
 
-/* Everything in the story is borrowed from the table. */
+static struct mg_slice list_of(const json_t *event, const char *name, char **ret_text)
+{
+    *ret_text = json_dumps(json_object_get(event, name), JSON_COMPACT);
+    return mg_slice_of(*ret_text);
+}
+
+/* All but the texts of the lists is borrowed from the table. */
 static void story_make(const json_t *table, const json_t *example, struct story *ret)
 {
     const json_t *names = json_object_get(example, "events"), *name;
@@ -46,8 +53,8 @@ static void story_make(const json_t *table, const json_t *example, struct story 
             const json_t *text = json_object_get(event, columns[i]);
             ret->cells[row * COLUMN_COUNT + i] = (char *)(uintptr_t)json_string_value(text);
         }
-        ret->lists[row].transitions = json_object_get(event, "transitions");
-        ret->lists[row].statuses = json_object_get(event, "statuses");
+        ret->lists[row].transitions = list_of(event, "transitions", &ret->texts[2 * row]);
+        ret->lists[row].statuses = list_of(event, "statuses", &ret->texts[2 * row + 1]);
     }
 }
 
@@ -95,6 +102,9 @@ START_TEST(each_case_of_the_table_has_its_lines)
                       json_string_value(json_object_get(example, "case")), found);
         free(found);
         json_decref(entries);
+        for (int i = 0; i < 2 * EVENTS_MAX; i++) {
+            free(story.texts[i]);
+        }
     }
     json_decref(table);
 }
