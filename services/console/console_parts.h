@@ -115,17 +115,22 @@ const char *mg_proxy_read(const struct mg_console_proxy *proxy, const struct mg_
 #define MG_PARAM_SIZE     256
 #define MG_QUERY_KEY_SIZE 4096
 
+struct mg_query;
+/* Writes the answer's JSON from the rows and returns the HTTP status. */
+typedef unsigned int render_fn(const struct mg_query *query, const struct mg_table *tables,
+                               struct mg_buf *out);
 /* The reports that a page needs, and the rendering of their rows. */
 struct mg_query {
     char key[MG_QUERY_KEY_SIZE]; /* queries with the same key have the same answer */
     int count;
     struct {
+        const char *name; /* of the rows in the answer */
         enum mg_report report;
         int param_count;
         char params[MG_PARAMS_MAX][MG_PARAM_SIZE];
     } asks[MG_REPORTS_MAX];
-    /* Writes the answer's JSON from the rows and returns the HTTP status. */
-    unsigned int (*render)(const struct mg_query *query, const struct mg_table *tables, struct mg_buf *out);
+    int cut_at; /* rows that the first report gives at most; 0: the answer has no is_cut */
+    render_fn *render;
 };
 
 typedef void answered_fn(void *arg, unsigned int status, struct mg_slice json);
@@ -152,10 +157,14 @@ bool mg_queues_put(struct mg_queues *queues, struct mg_table *controlled);
 
 /* ---- pages.c: the reports of each page ---- */
 
-/* False: a parameter of the request is wrong, and `ret_refusal` names it. */
 #define MG_REFUSAL_SIZE 256
-typedef bool query_fn(const struct mg_http_exchange *request, const char *id, struct mg_query *ret_query,
-                      char ret_refusal[MG_REFUSAL_SIZE]);
+struct mg_page {
+    const struct mg_http_exchange *request;
+    const char *id; /* "": the address has none */
+    char refusal[MG_REFUSAL_SIZE];
+};
+/* False: a parameter of the request is wrong, and the page's refusal names it. */
+typedef bool query_fn(struct mg_page *page, struct mg_query *ret_query);
 query_fn mg_query_orders, mg_query_order, mg_query_failures, mg_query_alerts, mg_query_services,
     mg_query_workflows, mg_query_bulk_list, mg_query_bulk, mg_query_choice, mg_query_find;
 void mg_query_overview(struct mg_query *ret_query);

@@ -87,7 +87,8 @@ static bool parameters_check(struct mg_http_exchange *request, const char *names
 
 static void report_get(struct mg_console *console, struct mg_http_exchange *request, const char *rest)
 {
-    char noun[MG_PATH_PART_SIZE], id[MG_PATH_PART_SIZE], verb[MG_PATH_PART_SIZE], refusal[MG_REFUSAL_SIZE];
+    char noun[MG_PATH_PART_SIZE], id[MG_PATH_PART_SIZE], verb[MG_PATH_PART_SIZE];
+    struct mg_page page = {.request = request, .id = id};
     struct mg_query query;
     if (mg_path_split(rest, noun, id, verb) && verb[0] == '\0') {
         for (size_t i = 0; i < sizeof(QUERIES) / sizeof(QUERIES[0]); i++) {
@@ -95,10 +96,10 @@ static void report_get(struct mg_console *console, struct mg_http_exchange *requ
                 if (!parameters_check(request, QUERIES[i].parameters)) {
                     return;
                 }
-                if (QUERIES[i].query(request, id, &query, refusal)) {
+                if (QUERIES[i].query(&page, &query)) {
                     mg_ask_for_request(console->asker, &query, request);
                 } else {
-                    mg_answer_error(request, 400, "%s", refusal);
+                    mg_answer_error(request, 400, "%s", page.refusal);
                 }
                 return;
             }

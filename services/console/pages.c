@@ -1,11 +1,12 @@
 /* The reports of each page, and the JSON from their rows. Values have the types that the tool prints. */
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/id.h"
-#include "console/page_parts.h"
+#include "console/console_parts.h"
 #include "core/key.h"
 #include "core/words.h"
 #include "json/json.h"
@@ -15,11 +16,21 @@
 #include "operator/helpful_verbs.h"
 #include "operator/steps.h"
 
+#define PAGE_ROWS         50 /* further rows follow the page's cursor */
 #define GROUPS_LIMIT      200
 #define ALERTS_LIMIT      200
 #define BULK_LIST_LIMIT   50
 #define BULK_ORDERS_LIMIT 100
+/* Of the overview. */
+#define OLDEST_LIMIT      10
+#define TOP_GROUPS_LIMIT  5
+#define TOP_BULK_LIMIT    20 /* more than the number of bulk actions that may be open */
 #define EXPLANATION_BYTES (64u * 1024)
+
+#define STATUS_OK             200u
+#define STATUS_NOT_FOUND      404u
+#define TEXT_OF(number)       TEXT_AS_IT_IS(number) /* as text, for a report's parameter */
+#define TEXT_AS_IT_IS(number) #number
 
 static const char *or_empty(const char *text)
 {
@@ -28,9 +39,10 @@ static const char *or_empty(const char *text)
 
 /* ---- queries ---- */
 
-void mg_page_begin(struct mg_query *query, const char *name, mg_page_render_fn *render)
+static void query_begin(struct mg_query *query, const char *name, render_fn *render)
 {
     query->count = 0;
+    query->cut_at = 0;
     query->render = render;
     (void)snprintf(query->key, sizeof(query->key), "%s", name);
 }
@@ -44,10 +56,15 @@ static void key_append(struct mg_query *query, const char *text)
     memcpy(query->key + len + 1, text, more + 1);
 }
 
-void mg_page_add(struct mg_query *query, enum mg_report report, const char *const *params)
+/* Adds a report with its parameters (NULL-ended), which become part of the key. Each parameter has passed
+ * param_read or is a constant. `name`: of the answer's member that has all its rows; NULL: the renderer has
+ * its own use for them. */
+static void query_add(struct mg_query *query, const char *name, enum mg_report report,
+                      const char *const *params)
 {
     assert(query->count < MG_REPORTS_MAX);
     int index = query->count++;
+    query->asks[index].name = name;
     query->asks[index].report = report;
     query->asks[index].param_count = 0;
     for (; params != NULL && *params != NULL; params++) {
@@ -70,30 +87,28 @@ static bool is_text(const char *text)
     return true;
 }
 
-bool mg_page_param_read(const struct mg_http_exchange *request, const char *name, const char **ret_text,
-                        char ret_refusal[MG_REFUSAL_SIZE])
+static bool MG_PRINTF(2, 3) refuse(struct mg_page *page, const char *format, ...)
 {
-    *ret_text = or_empty(mg_http_exchange_query(request, name));
-    if (strlen(*ret_text) < MG_PARAM_SIZE && is_text(*ret_text)) {
-        return true;
-    }
-    (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "%s: expected a text of at most %d bytes", name,
-                   MG_PARAM_SIZE - 1);
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(page->refusal, sizeof(page->refusal), format, args);
+    va_end(args);
     return false;
 }
 
-static bool moment_read(const struct mg_http_exchange *request, const char *name,
-                        char ret_number[MG_MOMENT_SIZE], char ret_refusal[MG_REFUSAL_SIZE])
+/* Reads a parameter of the request; "" if it is absent. False: it is too long or invalid. */
+static bool param_read(struct mg_page *page, const char *name, const char **ret_text)
+{
+    *ret_text = or_empty(mg_http_exchange_query(page->request, name));
+    return (strlen(*ret_text) < MG_PARAM_SIZE && is_text(*ret_text)) ||
+           refuse(page, "%s: expected a text of at most %d bytes", name, MG_PARAM_SIZE - 1);
+}
+
+static bool moment_read(struct mg_page *page, const char *name, char ret_number[MG_MOMENT_SIZE])
 {
     const char *text;
-    if (!mg_page_param_read(request, name, &text, ret_refusal)) {
-        return false;
-    }
-    if (!mg_moment_parse(text, ret_number)) {
-        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "%s: expected " MG_MOMENT_RIGHT, name);
-        return false;
-    }
-    return true;
+    return param_read(page, name, &text) &&
+           (mg_moment_parse(text, ret_number) || refuse(page, "%s: expected " MG_MOMENT_RIGHT, name));
 }
 
 /* The conditions of lists. */
@@ -106,43 +121,61 @@ struct filter {
 _Static_assert(MG_LABELS_REFUSAL_SIZE <= MG_REFUSAL_SIZE, "a refusal goes out as it is");
 
 /* The parameter `label`: one label, or several after commas. */
-static bool labels_read(const struct mg_http_exchange *request, char ret_json[MG_PARAM_SIZE],
-                        char ret_refusal[MG_REFUSAL_SIZE])
+static bool labels_read(struct mg_page *page, char ret_json[MG_PARAM_SIZE])
 {
     struct mg_label_words words = {.count = 0};
     const char *text;
-    return mg_page_param_read(request, "label", &text, ret_refusal) &&
-           mg_label_words_add_all(&words, text, ret_refusal) &&
-           mg_label_words_write(&words, ret_json, MG_PARAM_SIZE, ret_refusal);
+    return param_read(page, "label", &text) && mg_label_words_add_all(&words, text, page->refusal) &&
+           mg_label_words_write(&words, ret_json, MG_PARAM_SIZE, page->refusal);
 }
 
-static bool filter_read(const struct mg_http_exchange *request, struct filter *ret,
-                        char ret_refusal[MG_REFUSAL_SIZE])
+static bool filter_read(struct mg_page *page, struct filter *ret)
 {
-    return mg_page_param_read(request, "state", &ret->state, ret_refusal) &&
-           mg_page_param_read(request, "workflow", &ret->workflow, ret_refusal) &&
-           mg_page_param_read(request, "step", &ret->step, ret_refusal) &&
-           mg_page_param_read(request, "service", &ret->service, ret_refusal) &&
-           mg_page_param_read(request, "error", &ret->error, ret_refusal) &&
-           mg_page_param_read(request, "after", &ret->after, ret_refusal) &&
-           labels_read(request, ret->labels, ret_refusal) &&
-           moment_read(request, "since", ret->since, ret_refusal) &&
-           moment_read(request, "until", ret->until, ret_refusal);
+    return param_read(page, "state", &ret->state) && param_read(page, "workflow", &ret->workflow) &&
+           param_read(page, "step", &ret->step) && param_read(page, "service", &ret->service) &&
+           param_read(page, "error", &ret->error) && param_read(page, "after", &ret->after) &&
+           labels_read(page, ret->labels) && moment_read(page, "since", ret->since) &&
+           moment_read(page, "until", ret->until);
 }
 
 /* ---- JSON ---- */
 
-/* JSON in the columns named in `quoted` (NULL: none) becomes a string: browsers would turn 14.00 into 14. */
-void mg_page_array_write(struct mg_json_writer *json, const char *name, const struct mg_table *table,
-                         const char *const *quoted)
+/* The answer's object with the member of each report that has a name. */
+static struct mg_json_writer answer_begin(const struct mg_query *query, const struct mg_table *tables,
+                                          struct mg_buf *out)
 {
-    mg_json_name(json, name);
-    mg_table_write_array(json, table, quoted);
+    struct mg_json_writer json = mg_json_spaced(out);
+    mg_json_object_begin(&json);
+    for (int i = 0; i < query->count; i++) {
+        if (query->asks[i].name != NULL) {
+            mg_json_name(&json, query->asks[i].name);
+            mg_table_write_array(&json, &tables[i], NULL);
+        }
+    }
+    return json;
+}
+
+/* The end of most: whether the first report has more rows than it gives. */
+static unsigned int answer_end(const struct mg_query *query, const struct mg_table *tables,
+                               struct mg_json_writer *json)
+{
+    if (query->cut_at > 0) {
+        mg_json_member_bool(json, "is_cut", tables[0].row_count >= query->cut_at);
+    }
+    mg_json_object_end(json);
+    return STATUS_OK;
+}
+
+static unsigned int render_lists(const struct mg_query *query, const struct mg_table *tables,
+                                 struct mg_buf *out)
+{
+    struct mg_json_writer json = answer_begin(query, tables, out);
+    return answer_end(query, tables, &json);
 }
 
 /* A cell that is JSON already. */
-void mg_page_raw_write(struct mg_json_writer *json, const char *name, const struct mg_table *table,
-                       const char *column)
+static void raw_write(struct mg_json_writer *json, const char *name, const struct mg_table *table,
+                      const char *column)
 {
     mg_json_member_raw(json, name, mg_slice_of(mg_table_cell(table, 0, column)));
 }
@@ -168,11 +201,12 @@ static void text_write(struct mg_json_writer *json, const char *name, const char
     }
 }
 
-void mg_page_orders_write(struct mg_json_writer *json, const struct mg_table *page)
+/* The members of a page of orders. */
+static void orders_write(struct mg_json_writer *json, const struct mg_table *page)
 {
     mg_json_name(json, "orders");
     mg_table_write_orders(json, page);
-    mg_page_raw_write(json, "looked_at", page, "looked_at");
+    raw_write(json, "looked_at", page, "looked_at");
     mg_json_member_bool(json, "is_full", strcmp(mg_table_cell(page, 0, "is_full"), "t") == 0);
     text_write(json, "back_to", mg_table_cell(page, 0, "back_to"));
     text_write(json, "next", mg_table_cell(page, 0, "next"));
@@ -181,19 +215,16 @@ void mg_page_orders_write(struct mg_json_writer *json, const struct mg_table *pa
 static unsigned int render_page(const struct mg_query *query, const struct mg_table *tables,
                                 struct mg_buf *out)
 {
-    struct mg_json_writer json = mg_json_spaced(out);
-    (void)query;
-    mg_json_object_begin(&json);
-    mg_page_orders_write(&json, &tables[0]);
-    mg_json_object_end(&json);
-    return MG_PAGE_STATUS_OK;
+    struct mg_json_writer json = answer_begin(query, tables, out);
+    orders_write(&json, &tables[0]);
+    return answer_end(query, tables, &json);
 }
 
 /* ---- orders ---- */
 
 static void looked_at_write(struct mg_json_writer *json, const struct mg_table *looked)
 {
-    mg_page_raw_write(json, "looked_at", looked, "looked_at");
+    raw_write(json, "looked_at", looked, "looked_at");
     mg_json_member_bool(json, "is_full", strcmp(mg_table_cell(looked, 0, "is_full"), "t") == 0);
     mg_json_member_string(json, "back_to", mg_table_cell(looked, 0, "oldest"));
 }
@@ -201,14 +232,10 @@ static void looked_at_write(struct mg_json_writer *json, const struct mg_table *
 static unsigned int render_failures(const struct mg_query *query, const struct mg_table *tables,
                                     struct mg_buf *out)
 {
-    struct mg_json_writer json = mg_json_spaced(out);
-    (void)query;
-    mg_json_object_begin(&json);
-    mg_page_array_write(&json, "failures", &tables[0], NULL);
+    struct mg_json_writer json = answer_begin(query, tables, out);
     looked_at_write(&json, &tables[1]);
-    next_write(&json, &tables[0], MG_PAGE_ROWS, "alert_id");
-    mg_json_object_end(&json);
-    return MG_PAGE_STATUS_OK;
+    next_write(&json, &tables[0], PAGE_ROWS, "alert_id");
+    return answer_end(query, tables, &json);
 }
 
 static bool is_number(const char *text)
@@ -226,97 +253,80 @@ static bool is_newest_cursor(const char *text)
            (number[0] != '\0' && is_number(number) && mg_order_id_is_valid(slash + 1, strlen(slash + 1)));
 }
 
-/* False: it is no cursor of such a list. */
-static bool cursor_check(bool is_right, char ret_refusal[MG_REFUSAL_SIZE])
+static bool cursor_check(struct mg_page *page, bool is_right)
 {
-    if (!is_right) {
-        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "after: expected the next of the page before");
-    }
-    return is_right;
+    return is_right || refuse(page, "after: expected the next of the page before");
 }
 
-static bool failures_ask(const struct filter *filter, struct mg_query *query,
-                         char ret_refusal[MG_REFUSAL_SIZE])
+static bool failures_ask(struct mg_page *page, const struct filter *filter, struct mg_query *query)
 {
-    const char *const failures[] = {
-        filter->workflow, filter->step,  filter->error, filter->service,
-        filter->since,    filter->until, filter->after, MG_PAGE_TEXT_OF(MG_PAGE_ROWS),
-        filter->labels,   NULL};
+    const char *const failures[] = {filter->workflow, filter->step,  filter->error, filter->service,
+                                    filter->since,    filter->until, filter->after, TEXT_OF(PAGE_ROWS),
+                                    filter->labels,   NULL};
     const char *const looked_at[] = {filter->since, filter->until, filter->after, NULL};
-    if (!cursor_check(is_number(filter->after), ret_refusal)) {
-        return false;
-    }
-    mg_page_begin(query, "failed orders", render_failures);
-    mg_page_add(query, MG_REPORT_FAILURES, failures);
-    mg_page_add(query, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
-    return true;
+    query_begin(query, "failed orders", render_failures);
+    query_add(query, "failures", MG_REPORT_FAILURES, failures);
+    query_add(query, NULL, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
+    return cursor_check(page, is_number(filter->after));
 }
 
 /* Open orders, oldest first. */
-static bool open_ask(const struct filter *filter, bool is_any_state, struct mg_query *query,
-                     char ret_refusal[MG_REFUSAL_SIZE])
+static bool open_ask(struct mg_page *page, const struct filter *filter, bool is_any_state,
+                     struct mg_query *query)
 {
     const char *const params[] = {is_any_state ? "" : filter->state,
                                   filter->workflow,
                                   filter->since,
                                   filter->until,
                                   filter->after,
-                                  MG_PAGE_TEXT_OF(MG_PAGE_ROWS),
+                                  TEXT_OF(PAGE_ROWS),
                                   NULL};
-    bool is_right = filter->after[0] == '\0' || mg_order_id_is_valid(filter->after, strlen(filter->after));
-    if (!cursor_check(is_right, ret_refusal)) {
-        return false;
-    }
-    mg_page_begin(query, "open orders", render_page);
-    mg_page_add(query, MG_REPORT_PAGE_OPEN, params);
-    return true;
+    query_begin(query, "open orders", render_page);
+    query_add(query, NULL, MG_REPORT_PAGE_OPEN, params);
+    return cursor_check(page, filter->after[0] == '\0' ||
+                                  mg_order_id_is_valid(filter->after, strlen(filter->after)));
 }
 
-static bool orders_ask(const struct filter *filter, struct mg_query *query, char ret_refusal[MG_REFUSAL_SIZE])
+static bool orders_ask(struct mg_page *page, const struct filter *filter, struct mg_query *query)
 {
     const char *const params[MG_ORDERS_PARAMS + 1] = {
         [MG_ORDERS_STATE] = filter->state,   [MG_ORDERS_WORKFLOW] = filter->workflow,
         [MG_ORDERS_SINCE] = filter->since,   [MG_ORDERS_UNTIL] = filter->until,
-        [MG_ORDERS_CURSOR] = filter->after,  [MG_ORDERS_LIMIT] = MG_PAGE_TEXT_OF(MG_PAGE_ROWS),
+        [MG_ORDERS_CURSOR] = filter->after,  [MG_ORDERS_LIMIT] = TEXT_OF(PAGE_ROWS),
         [MG_ORDERS_LABELS] = filter->labels, [MG_ORDERS_CLIENT] = "",
     };
-    if (!cursor_check(is_newest_cursor(filter->after), ret_refusal)) {
-        return false;
-    }
-    mg_page_begin(query, "orders", render_page);
-    mg_page_add(query, MG_REPORT_ORDERS, params);
-    return true;
+    query_begin(query, "orders", render_page);
+    query_add(query, NULL, MG_REPORT_ORDERS, params);
+    return cursor_check(page, is_newest_cursor(filter->after));
 }
 
-bool mg_query_orders(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
-                     char ret_refusal[MG_REFUSAL_SIZE])
+bool mg_query_orders(struct mg_page *page, struct mg_query *query)
 {
     struct filter filter;
     enum mg_order_state state = MG_ORDER_STATE_COUNT;
-    (void)id;
-    if (!filter_read(request, &filter, ret_refusal)) {
+    if (!filter_read(page, &filter)) {
         return false;
     }
     bool is_any_open = strcmp(filter.state, "open") == 0;
     if (filter.state[0] != '\0' && !is_any_open &&
         !mg_order_state_parse(filter.state, strlen(filter.state), &state)) {
-        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "state: unknown state");
-        return false;
+        return refuse(page, "state: unknown state");
     }
     if (state == MG_ORDER_ERROR || filter.step[0] != '\0' || filter.service[0] != '\0' ||
         filter.error[0] != '\0') {
-        return failures_ask(&filter, query, ret_refusal);
+        return failures_ask(page, &filter, query);
     }
     bool is_open = is_any_open || state == MG_ORDER_PENDING || state == MG_ORDER_PROCESSING ||
                    state == MG_ORDER_COMPENSATING;
-    return is_open && filter.labels[0] == '\0' ? open_ask(&filter, is_any_open, query, ret_refusal)
-                                               : orders_ask(&filter, query, ret_refusal);
+    return is_open && filter.labels[0] == '\0' ? open_ask(page, &filter, is_any_open, query)
+                                               : orders_ask(page, &filter, query);
 }
 
 /* Dossier, row and steps of an order, in the tables or in the archive. */
 enum { PLACE_DOSSIER, PLACE_ROW, PLACE_STEPS, PLACE_REPORTS };
 enum { ORDER_HOT, ORDER_ARCHIVED = PLACE_REPORTS, ORDER_SERVICES = 2 * PLACE_REPORTS, ORDER_CONTROLLED };
 
+/* JSON that becomes a string: browsers would turn 14.00 into 14. */
 static const char *const STEP_QUOTED[] = {"result", NULL};
 
 /* The buttons that the core would take now; none of these members: it is not known. */
@@ -360,7 +370,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
         (void)snprintf(unknown, sizeof(unknown), "unknown order %s; give its full id",
                        query->asks[0].params[0]);
         mg_error_write(out, unknown);
-        return MG_PAGE_STATUS_NOT_FOUND;
+        return STATUS_NOT_FOUND;
     }
     const char *dossier = mg_table_cell(&place[PLACE_DOSSIER], 0, "dossier");
     struct mg_slice definition = mg_json_find(mg_slice_of(dossier), "/workflow/definition");
@@ -374,8 +384,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
                                            .definition = definition};
     mg_buf_init(&text, EXPLANATION_BYTES);
     mg_explain_write(&text, &facts);
-    struct mg_json_writer json = mg_json_spaced(out);
-    mg_json_object_begin(&json);
+    struct mg_json_writer json = answer_begin(query, tables, out);
     mg_json_member_text(&json, "explanation", mg_buf_slice(&text));
     mg_json_member_string(&json, "archived_on", mg_table_cell(&place[PLACE_ROW], 0, "archived_on"));
     mg_json_member_raw(&json, "dossier", mg_slice_of(dossier));
@@ -384,35 +393,29 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
     mg_json_member_string(&json, "output", mg_table_cell(&place[PLACE_ROW], 0, "output"));
     mg_json_member_text(&json, "definition", definition);
     picture_write(&json, definition);
-    mg_page_array_write(&json, "steps", steps, STEP_QUOTED);
+    mg_json_name(&json, "steps");
+    mg_table_write_array(&json, steps, STEP_QUOTED);
     verbs_write(&json, &facts);
-    mg_json_object_end(&json);
     mg_table_free(&whole);
     mg_buf_finish(&text);
-    return MG_PAGE_STATUS_OK;
+    return answer_end(query, tables, &json);
 }
 
-bool mg_query_order(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
-                    char ret_refusal[MG_REFUSAL_SIZE])
+bool mg_query_order(struct mg_page *page, struct mg_query *query)
 {
-    const char *const params[] = {id, NULL};
-    (void)request;
-    if (!mg_order_id_is_valid(id, strlen(id))) {
-        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE,
-                       "invalid order id: expected 1 to %d characters A-Z, a-z, 0-9, ., _, :, -",
-                       MG_ORDER_ID_MAX);
-        return false;
-    }
-    mg_page_begin(query, "order", render_order);
-    mg_page_add(query, MG_REPORT_DOSSIER, params);
-    mg_page_add(query, MG_REPORT_ORDER, params);
-    mg_page_add(query, MG_REPORT_ORDER_STEPS, params);
-    mg_page_add(query, MG_REPORT_ARCHIVED_DOSSIER, params);
-    mg_page_add(query, MG_REPORT_ARCHIVED_ORDER, params);
-    mg_page_add(query, MG_REPORT_ARCHIVED_STEPS, params);
-    mg_page_add(query, MG_REPORT_SERVICES, NULL);
-    mg_page_add(query, MG_REPORT_CONTROLLED, NULL);
-    return true;
+    const char *const params[] = {page->id, NULL};
+    query_begin(query, "order", render_order);
+    query_add(query, NULL, MG_REPORT_DOSSIER, params);
+    query_add(query, NULL, MG_REPORT_ORDER, params);
+    query_add(query, NULL, MG_REPORT_ORDER_STEPS, params);
+    query_add(query, NULL, MG_REPORT_ARCHIVED_DOSSIER, params);
+    query_add(query, NULL, MG_REPORT_ARCHIVED_ORDER, params);
+    query_add(query, NULL, MG_REPORT_ARCHIVED_STEPS, params);
+    query_add(query, NULL, MG_REPORT_SERVICES, NULL);
+    query_add(query, NULL, MG_REPORT_CONTROLLED, NULL);
+    return mg_order_id_is_valid(page->id, strlen(page->id)) ||
+           refuse(page, "invalid order id: expected 1 to %d characters A-Z, a-z, 0-9, ., _, :, -",
+                  MG_ORDER_ID_MAX);
 }
 
 static unsigned int render_versions(const struct mg_query *query, const struct mg_table *tables,
@@ -421,14 +424,14 @@ static unsigned int render_versions(const struct mg_query *query, const struct m
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     mg_table_write_array(&json, &tables[0], NULL);
-    return MG_PAGE_STATUS_OK;
+    return STATUS_OK;
 }
 
 void mg_query_versions(const char *order_ids, struct mg_query *query)
 {
     const char *const params[] = {order_ids, NULL};
-    mg_page_begin(query, "versions", render_versions);
-    mg_page_add(query, MG_REPORT_VERSIONS, params);
+    query_begin(query, "versions", render_versions);
+    query_add(query, NULL, MG_REPORT_VERSIONS, params);
 }
 
 /* ---- failures, alerts, services, workflows ---- */
@@ -436,145 +439,75 @@ void mg_query_versions(const char *order_ids, struct mg_query *query)
 static unsigned int render_groups(const struct mg_query *query, const struct mg_table *tables,
                                   struct mg_buf *out)
 {
-    struct mg_json_writer json = mg_json_spaced(out);
-    (void)query;
-    mg_json_object_begin(&json);
-    mg_page_array_write(&json, "groups", &tables[0], NULL);
+    struct mg_json_writer json = answer_begin(query, tables, out);
     looked_at_write(&json, &tables[1]);
-    mg_json_member_bool(&json, "is_cut", tables[0].row_count == GROUPS_LIMIT);
-    mg_json_object_end(&json);
-    return MG_PAGE_STATUS_OK;
+    return answer_end(query, tables, &json);
 }
 
-bool mg_query_failures(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
-                       char ret_refusal[MG_REFUSAL_SIZE])
+bool mg_query_failures(struct mg_page *page, struct mg_query *query)
 {
     struct filter filter;
-    (void)id;
-    if (!filter_read(request, &filter, ret_refusal)) {
+    if (!filter_read(page, &filter)) {
         return false;
     }
-    const char *const groups[] = {filter.workflow,
-                                  filter.step,
-                                  filter.error,
-                                  filter.service,
-                                  filter.since,
-                                  filter.until,
-                                  MG_PAGE_TEXT_OF(GROUPS_LIMIT),
-                                  filter.labels,
-                                  NULL};
+    const char *const groups[] = {filter.workflow,       filter.step,   filter.error,
+                                  filter.service,        filter.since,  filter.until,
+                                  TEXT_OF(GROUPS_LIMIT), filter.labels, NULL};
     const char *const looked_at[] = {filter.since, filter.until, "", NULL};
-    mg_page_begin(query, "failures", render_groups);
-    mg_page_add(query, MG_REPORT_FAILURE_GROUPS, groups);
-    mg_page_add(query, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
+    query_begin(query, "failures", render_groups);
+    query_add(query, "groups", MG_REPORT_FAILURE_GROUPS, groups);
+    query_add(query, NULL, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
+    query->cut_at = GROUPS_LIMIT;
     return true;
 }
 
-static unsigned int render_alerts(const struct mg_query *query, const struct mg_table *tables,
-                                  struct mg_buf *out)
+bool mg_query_alerts(struct mg_page *page, struct mg_query *query)
 {
-    struct mg_json_writer json = mg_json_spaced(out);
-    (void)query;
-    mg_json_object_begin(&json);
-    mg_page_array_write(&json, "alerts", &tables[0], NULL);
-    mg_json_member_bool(&json, "is_cut", tables[0].row_count == ALERTS_LIMIT);
-    mg_json_object_end(&json);
-    return MG_PAGE_STATUS_OK;
-}
-
-bool mg_query_alerts(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
-                     char ret_refusal[MG_REFUSAL_SIZE])
-{
-    const char *all = or_empty(mg_http_exchange_query(request, "all"));
-    const char *const params[] = {strcmp(all, "1") == 0 ? "all" : "open", MG_PAGE_TEXT_OF(ALERTS_LIMIT),
-                                  NULL};
-    (void)id;
-    (void)ret_refusal;
-    mg_page_begin(query, "alerts", render_alerts);
-    mg_page_add(query, MG_REPORT_ALERTS, params);
+    const char *all = or_empty(mg_http_exchange_query(page->request, "all"));
+    const char *const params[] = {strcmp(all, "1") == 0 ? "all" : "open", TEXT_OF(ALERTS_LIMIT), NULL};
+    query_begin(query, "alerts", render_lists);
+    query_add(query, "alerts", MG_REPORT_ALERTS, params);
+    query->cut_at = ALERTS_LIMIT;
     return true;
 }
 
-static unsigned int render_services(const struct mg_query *query, const struct mg_table *tables,
-                                    struct mg_buf *out)
+bool mg_query_services(struct mg_page *page, struct mg_query *query)
 {
-    struct mg_json_writer json = mg_json_spaced(out);
-    (void)query;
-    mg_json_object_begin(&json);
-    mg_page_array_write(&json, "services", &tables[0], NULL);
-    mg_page_array_write(&json, "agents", &tables[1], NULL);
-    mg_json_object_end(&json);
-    return MG_PAGE_STATUS_OK;
-}
-
-bool mg_query_services(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
-                       char ret_refusal[MG_REFUSAL_SIZE])
-{
-    (void)request;
-    (void)id;
-    (void)ret_refusal;
-    mg_page_begin(query, "services", render_services);
-    mg_page_add(query, MG_REPORT_CONTROLLED, NULL);
-    mg_page_add(query, MG_REPORT_SERVICES, NULL);
+    (void)page;
+    query_begin(query, "services", render_lists);
+    query_add(query, "services", MG_REPORT_CONTROLLED, NULL);
+    query_add(query, "agents", MG_REPORT_SERVICES, NULL);
     return true;
 }
-
-enum { WORKFLOWS, WORKFLOW_STEPS };
 
 static unsigned int render_workflows(const struct mg_query *query, const struct mg_table *tables,
                                      struct mg_buf *out)
 {
-    struct mg_json_writer json = mg_json_spaced(out);
-    (void)query;
-    mg_json_object_begin(&json);
-    int64_t looked_at = 0;
-    mg_page_array_write(&json, "workflows", &tables[WORKFLOWS], NULL);
-    mg_page_array_write(&json, "steps", &tables[WORKFLOW_STEPS], NULL);
-    if (tables[WORKFLOW_STEPS].row_count > 0) {
-        looked_at = strtoll(or_empty(mg_table_cell(&tables[WORKFLOW_STEPS], 0, "looked_at")), NULL, 10);
-    }
+    struct mg_json_writer json = answer_begin(query, tables, out);
+    int64_t looked_at = strtoll(mg_table_cell(&tables[1], 0, "looked_at"), NULL, 10);
     mg_json_member_bool(&json, "is_cut", looked_at >= MG_STEPS_COUNTED_ORDERS);
-    mg_json_object_end(&json);
-    return MG_PAGE_STATUS_OK;
+    return answer_end(query, tables, &json);
 }
 
-bool mg_query_workflows(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
-                        char ret_refusal[MG_REFUSAL_SIZE])
+bool mg_query_workflows(struct mg_page *page, struct mg_query *query)
 {
-    (void)request;
-    (void)id;
-    (void)ret_refusal;
-    mg_page_begin(query, "workflows", render_workflows);
-    mg_page_add(query, MG_REPORT_WORKFLOWS, NULL);
-    mg_page_add(query, MG_REPORT_WORKFLOW_STEPS, NULL);
+    (void)page;
+    query_begin(query, "workflows", render_workflows);
+    query_add(query, "workflows", MG_REPORT_WORKFLOWS, NULL);
+    query_add(query, "steps", MG_REPORT_WORKFLOW_STEPS, NULL);
     return true;
 }
 
 /* ---- bulk actions ---- */
 
-static unsigned int render_bulk_list(const struct mg_query *query, const struct mg_table *tables,
-                                     struct mg_buf *out)
+bool mg_query_bulk_list(struct mg_page *page, struct mg_query *query)
 {
-    struct mg_json_writer json = mg_json_spaced(out);
-    (void)query;
-    mg_json_object_begin(&json);
-    mg_page_array_write(&json, "bulk", &tables[0], NULL);
-    mg_page_array_write(&json, "runner", &tables[1], NULL);
-    mg_json_member_bool(&json, "is_cut", tables[0].row_count == BULK_LIST_LIMIT);
-    mg_json_object_end(&json);
-    return MG_PAGE_STATUS_OK;
-}
-
-bool mg_query_bulk_list(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
-                        char ret_refusal[MG_REFUSAL_SIZE])
-{
-    static const char *const params[] = {MG_PAGE_TEXT_OF(BULK_LIST_LIMIT), NULL};
-    (void)request;
-    (void)id;
-    (void)ret_refusal;
-    mg_page_begin(query, "bulk actions", render_bulk_list);
-    mg_page_add(query, MG_REPORT_BULK_LIST, params);
-    mg_page_add(query, MG_REPORT_BULK_RUNNER, NULL);
+    static const char *const params[] = {TEXT_OF(BULK_LIST_LIMIT), NULL};
+    (void)page;
+    query_begin(query, "bulk actions", render_lists);
+    query_add(query, "bulk", MG_REPORT_BULK_LIST, params);
+    query_add(query, "runner", MG_REPORT_BULK_RUNNER, NULL);
+    query->cut_at = BULK_LIST_LIMIT;
     return true;
 }
 
@@ -583,47 +516,43 @@ enum { BULK_ROW, BULK_ORDERS, BULK_RUNNER };
 static unsigned int render_bulk(const struct mg_query *query, const struct mg_table *tables,
                                 struct mg_buf *out)
 {
-    struct mg_json_writer json = mg_json_spaced(out);
-    (void)query;
     if (tables[BULK_ROW].row_count == 0) {
         mg_error_write(out, "unknown bulk action");
-        return MG_PAGE_STATUS_NOT_FOUND;
+        return STATUS_NOT_FOUND;
     }
+    struct mg_json_writer json = mg_json_spaced(out);
     mg_json_object_begin(&json);
     mg_json_name(&json, "bulk");
     mg_table_write_object(&json, &tables[BULK_ROW], 0, NULL);
-    mg_page_array_write(&json, "orders", &tables[BULK_ORDERS], NULL);
-    mg_page_array_write(&json, "runner", &tables[BULK_RUNNER], NULL);
+    mg_json_name(&json, "orders");
+    mg_table_write_array(&json, &tables[BULK_ORDERS], NULL);
+    mg_json_name(&json, "runner");
+    mg_table_write_array(&json, &tables[BULK_RUNNER], NULL);
     next_write(&json, &tables[BULK_ORDERS], BULK_ORDERS_LIMIT, "n");
-    mg_json_object_end(&json);
-    return MG_PAGE_STATUS_OK;
+    return answer_end(query, tables, &json);
 }
 
-bool mg_query_bulk(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
-                   char ret_refusal[MG_REFUSAL_SIZE])
+bool mg_query_bulk(struct mg_page *page, struct mg_query *query)
 {
     const char *result, *after;
     enum mg_bulk_result known;
-    if (!mg_uuid_is_valid(id)) {
-        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "invalid bulk action id");
-        return false;
+    if (!mg_uuid_is_valid(page->id)) {
+        return refuse(page, "invalid bulk action id");
     }
-    if (!mg_page_param_read(request, "result", &result, ret_refusal) ||
-        !mg_page_param_read(request, "after", &after, ret_refusal)) {
+    if (!param_read(page, "result", &result) || !param_read(page, "after", &after)) {
         return false;
     }
     if (!is_number(after) || (result[0] != '\0' && !mg_bulk_result_parse(result, strlen(result), &known))) {
-        (void)snprintf(
-            ret_refusal, MG_REFUSAL_SIZE,
+        return refuse(
+            page,
             "after: expected the next of the page before; result: waiting, asked, done, failed or skipped");
-        return false;
     }
-    const char *const bulk[] = {id, NULL};
-    const char *const orders[] = {id, result, after, MG_PAGE_TEXT_OF(BULK_ORDERS_LIMIT), NULL};
-    mg_page_begin(query, "bulk action", render_bulk);
-    mg_page_add(query, MG_REPORT_BULK, bulk);
-    mg_page_add(query, MG_REPORT_BULK_ORDERS, orders);
-    mg_page_add(query, MG_REPORT_BULK_RUNNER, NULL);
+    const char *const bulk[] = {page->id, NULL};
+    const char *const orders[] = {page->id, result, after, TEXT_OF(BULK_ORDERS_LIMIT), NULL};
+    query_begin(query, "bulk action", render_bulk);
+    query_add(query, NULL, MG_REPORT_BULK, bulk);
+    query_add(query, NULL, MG_REPORT_BULK_ORDERS, orders);
+    query_add(query, NULL, MG_REPORT_BULK_RUNNER, NULL);
     return true;
 }
 
@@ -633,28 +562,70 @@ static unsigned int render_choice(const struct mg_query *query, const struct mg_
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     mg_table_write_object(&json, &tables[0], 0, NULL);
-    return MG_PAGE_STATUS_OK;
+    return STATUS_OK;
 }
 
-bool mg_query_choice(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
-                     char ret_refusal[MG_REFUSAL_SIZE])
+bool mg_query_choice(struct mg_page *page, struct mg_query *query)
 {
     struct filter filter;
     struct mg_bulk_filter chosen;
-    (void)id;
     _Static_assert(MG_BULK_REFUSAL_SIZE <= MG_REFUSAL_SIZE, "a refusal goes out as it is");
-    if (!filter_read(request, &filter, ret_refusal)) {
+    if (!filter_read(page, &filter)) {
         return false;
     }
     const struct mg_list services = {.items = {filter.service}, .count = filter.service[0] != '\0' ? 1 : 0};
     const struct mg_bulk_words words = {
         .workflow = filter.workflow, .step = filter.step, .error = filter.error, .services = &services};
-    if (!mg_bulk_filter_read(&words, &chosen, ret_refusal)) {
+    if (!mg_bulk_filter_read(&words, &chosen, page->refusal)) {
         return false;
     }
     const char *const params[] = {filter.workflow, filter.step, filter.error, chosen.services, "", "",
                                   filter.labels,   NULL};
-    mg_page_begin(query, "choice", render_choice);
-    mg_page_add(query, MG_REPORT_BULK_CHOICE, params);
+    query_begin(query, "choice", render_choice);
+    query_add(query, NULL, MG_REPORT_BULK_CHOICE, params);
     return true;
+}
+
+/* ---- the overview, and the search in its head, which every page has ---- */
+
+bool mg_query_find(struct mg_page *page, struct mg_query *query)
+{
+    const char *text;
+    if (!param_read(page, "text", &text)) {
+        return false;
+    }
+    const char *const params[] = {text, TEXT_OF(PAGE_ROWS), NULL};
+    query_begin(query, "find", render_lists);
+    query_add(query, "found", MG_REPORT_FIND, params);
+    query->cut_at = PAGE_ROWS;
+    return text[0] != '\0' || refuse(page, "text: expected the beginning of an id, or a label's value");
+}
+
+enum { OVERVIEW_OLDEST = 6, OVERVIEW_SETTINGS };
+
+static unsigned int render_overview(const struct mg_query *query, const struct mg_table *tables,
+                                    struct mg_buf *out)
+{
+    struct mg_json_writer json = answer_begin(query, tables, out);
+    mg_json_member_object(&json, "oldest");
+    orders_write(&json, &tables[OVERVIEW_OLDEST]);
+    mg_json_object_end(&json);
+    raw_write(&json, "now_ms", &tables[OVERVIEW_SETTINGS], "now_ms");
+    return answer_end(query, tables, &json);
+}
+
+void mg_query_overview(struct mg_query *query)
+{
+    static const char *const oldest[] = {"", "", "", "", "", TEXT_OF(OLDEST_LIMIT), NULL};
+    static const char *const groups[] = {"", "", "", "", "", "", TEXT_OF(TOP_GROUPS_LIMIT), "", NULL};
+    static const char *const top[] = {TEXT_OF(TOP_BULK_LIMIT), NULL};
+    query_begin(query, "overview", render_overview);
+    query_add(query, "figures", MG_REPORT_FIGURES, NULL);
+    query_add(query, "groups", MG_REPORT_FAILURE_GROUPS, groups);
+    query_add(query, "services", MG_REPORT_CONTROLLED, NULL);
+    query_add(query, "leader", MG_REPORT_LEADER, NULL);
+    query_add(query, "bulk", MG_REPORT_BULK_LIST, top);
+    query_add(query, "runner", MG_REPORT_BULK_RUNNER, NULL);
+    query_add(query, NULL, MG_REPORT_PAGE_OPEN, oldest);
+    query_add(query, NULL, MG_REPORT_SETTINGS, NULL);
 }

@@ -178,9 +178,9 @@ static void tables_clear(void)
 
 static void render(query_fn *query_of, const char *id)
 {
+    struct mg_page page = {.request = REQUEST, .id = id};
     struct mg_query query;
-    char refusal[MG_REFUSAL_SIZE];
-    ck_assert_msg(query_of(REQUEST, id, &query, refusal), "%s", refusal);
+    ck_assert_msg(query_of(&page, &query), "%s", page.refusal);
     status = query.render(&query, tables, &out);
 }
 
@@ -191,10 +191,10 @@ START_TEST(the_overview)
     struct mg_query query;
     tables_clear();
     one_put(0, 2, "figure", "a \"b\"\xc3");
-    page_put(1, "o-1", NULL);
-    one_put(3, 1, "service", NULL);
-    one_put(5, 1, "now_ms", "1769862896789");
-    rows_put(6, 1, 2, columns, cells);
+    one_put(2, 1, "service", NULL);
+    rows_put(4, 1, 2, columns, cells);
+    page_put(6, "o-1", NULL);
+    one_put(7, 1, "now_ms", "1769862896789");
     mg_query_overview(&query);
     status = query.render(&query, tables, &out);
     assert_written(

@@ -205,13 +205,10 @@ static bool reach(const char *page, const char *id)
 }
 
 #define PLAN(name)                                                                                           \
-    bool mg_query_##name(const struct mg_http_exchange *request, const char *id, struct mg_query *ret_query, \
-                         char ret_refusal[MG_REFUSAL_SIZE])                                                  \
+    bool mg_query_##name(struct mg_page *page, struct mg_query *ret_query)                                   \
     {                                                                                                        \
-        (void)request;                                                                                       \
         (void)ret_query;                                                                                     \
-        (void)ret_refusal;                                                                                   \
-        return reach(#name, id);                                                                             \
+        return reach(#name, page->id);                                                                       \
     }
 PLAN(orders)
 PLAN(failures)
@@ -223,13 +220,11 @@ PLAN(bulk)
 PLAN(choice)
 PLAN(find)
 
-bool mg_query_order(const struct mg_http_exchange *request, const char *id, struct mg_query *ret_query,
-                    char ret_refusal[MG_REFUSAL_SIZE])
+bool mg_query_order(struct mg_page *page, struct mg_query *ret_query)
 {
-    (void)request;
     (void)ret_query;
-    (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "this is no order's id");
-    return reach("order", id) && strcmp(id, "bad") != 0;
+    (void)snprintf(page->refusal, sizeof(page->refusal), "this is no order's id");
+    return reach("order", page->id) && strcmp(page->id, "bad") != 0;
 }
 
 void mg_query_overview(struct mg_query *ret_query)
