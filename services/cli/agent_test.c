@@ -17,13 +17,11 @@ static enum mg_exit_code json_print(struct mg_cli *cli, const struct mg_conforma
 {
     struct mg_answer answer;
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-    mg_json_object_begin(json);
     mg_json_member_string(json, "service", cli->options.service);
     mg_json_member_string(json, "orders", conformance->orders);
     mg_json_member_int(json, "agents", conformance->agents);
     mg_findings_write_counts(findings, json);
     mg_findings_write(findings, json);
-    mg_json_object_end(json);
     return mg_answer_print(&answer);
 }
 
@@ -74,5 +72,5 @@ static enum mg_exit_code verb_agent_test(struct mg_cli *cli)
 
 const struct mg_verb MG_AGENT_VERBS[] = {
     {"agent", "test", "", 0, 0, MG_EXTRA_CONFORM, MG_PRINTS_ONE, verb_agent_test,
-     "sends a running agent the schedulers' messages, and prints which rules of the protocol it keeps"},
+     "sends a running agent the schedulers' messages, and prints which rules of the protocol it keeps", 0},
     {0}};

@@ -10,40 +10,13 @@ static enum mg_exit_code verb_alert_list(struct mg_cli *cli)
 {
     static const char *const columns[] = {"alert_id", "code", "subject", "opened_at",
                                           "acked_by", "text", NULL};
-    char limit[24];
-    struct mg_table table = {0};
-    (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
-    const char *params[] = {cli->options.is_all ? "all" : "open", limit};
-    enum mg_exit_code code = mg_cli_open_store(cli, false);
-    if (code == MG_EXIT_DONE) {
-        code = mg_table_read(cli, MG_REPORT_ALERTS, params, 2, &table);
-    }
-    if (code == MG_EXIT_DONE) {
-        code = mg_table_print(cli, &table, columns);
-    }
-    mg_table_free(&table);
-    return code;
-}
-
-struct acking {
-    bool is_over, is_changed, is_failed;
-    struct mg_err err;
-};
-
-static void alert_acked(void *arg, bool changed, const struct mg_err *err)
-{
-    struct acking *acking = arg;
-    acking->is_over = true;
-    acking->is_changed = changed;
-    if (err != NULL) {
-        acking->is_failed = true;
-        acking->err = *err;
-    }
+    const char *params[] = {cli->options.is_all ? "all" : "open", cli->limit};
+    return mg_table_list(cli, MG_REPORT_ALERTS, params, 2, columns);
 }
 
 static enum mg_exit_code verb_alert_ack(struct mg_cli *cli)
 {
-    struct acking acking = {.is_over = false};
+    struct mg_stored acked = {.is_over = false};
     const char *word = cli->words.items[0];
     char *end = NULL;
     char name[101], by[256];
@@ -59,23 +32,19 @@ static enum mg_exit_code verb_alert_ack(struct mg_cli *cli)
     if (code != MG_EXIT_DONE) {
         return code;
     }
-    mg_store_ack_alert(cli->store, alert_id, by, alert_acked, &acking);
-    if (!mg_cli_wait(cli, &acking.is_over, cli->options.timeout_ms)) {
-        return mg_cli_fail(MG_EXIT_TIMED_OUT, "the database did not answer in time");
+    mg_store_ack_alert(cli->store, alert_id, by, mg_on_changed, &acked);
+    code = mg_cli_await_stored(cli, &acked, "%s", "");
+    if (code != MG_EXIT_DONE) {
+        return code;
     }
-    if (acking.is_failed) {
-        return mg_cli_fail_err(&acking.err);
-    }
-    if (!acking.is_changed) {
+    if (!acked.is_changed) {
         return mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no open and unacknowledged alert %lld", alert_id);
     }
     if (cli->is_json) {
         struct mg_answer answer;
         struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-        mg_json_object_begin(json);
         mg_json_member_int(json, "alert_id", alert_id);
         mg_json_member_bool(json, "acknowledged", true);
-        mg_json_object_end(json);
         return mg_answer_print(&answer);
     }
     mg_print(stdout, "alert %lld is acknowledged\n", alert_id);
@@ -84,7 +53,7 @@ static enum mg_exit_code verb_alert_ack(struct mg_cli *cli)
 
 const struct mg_verb MG_ALERT_VERBS[] = {{"alert", "list", "", 0, 0, MG_EXTRA_ALL | MG_EXTRA_LIMIT,
                                           MG_PRINTS_LIST, verb_alert_list,
-                                          "lists open alerts; --all: closed ones, too"},
+                                          "lists open alerts; --all: closed ones, too", 0},
                                          {"alert", "ack", "ALERT", 1, 1, MG_EXTRA_REASON, MG_PRINTS_ONE,
-                                          verb_alert_ack, "acknowledges an alert; its cause closes it"},
+                                          verb_alert_ack, "acknowledges an alert; its cause closes it", 0},
                                          {0}};

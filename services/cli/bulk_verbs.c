@@ -10,7 +10,6 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/print.h"
-#include "failure_options.h"
 #include "operator/bulk_runner.h"
 #include "operator/bulk_words.h"
 #include "verb_table.h"
@@ -59,6 +58,17 @@ static enum mg_exit_code runner_miss(struct mg_cli *cli)
 }
 
 /* ---- start ---- */
+
+enum mg_exit_code mg_failure_options_read(const struct mg_cli *cli, struct mg_bulk_filter *ret)
+{
+    const struct mg_cli_options *options = &cli->options;
+    const struct mg_bulk_words words = {
+        options->workflow, options->step,      options->error,   options->since,
+        options->until,    &options->services, &options->labels, NULL};
+    char refusal[MG_BULK_REFUSAL_SIZE];
+    return mg_bulk_filter_read(&words, ret, refusal) ? MG_EXIT_DONE
+                                                     : mg_cli_fail(MG_EXIT_USAGE, "--%s", refusal);
+}
 
 static enum mg_exit_code filter_read(const struct mg_cli *cli, struct mg_bulk_filter *ret)
 {
@@ -127,21 +137,17 @@ static enum mg_exit_code nothing_tell(struct mg_cli *cli, const struct mg_failur
 }
 
 struct starting {
-    bool is_over, is_failed;
+    struct mg_stored stored;
     struct mg_bulk_started started;
-    struct mg_err err;
 };
 
 static void bulk_started(void *arg, const struct mg_bulk_started *started, const struct mg_err *err)
 {
     struct starting *starting = arg;
-    starting->is_over = true;
-    if (err != NULL) {
-        starting->is_failed = true;
-        starting->err = *err;
-    } else {
+    if (err == NULL) {
         starting->started = *started;
     }
+    mg_on_stored(&starting->stored, err);
 }
 
 static enum mg_exit_code started_print(struct mg_cli *cli, const struct mg_bulk_start *start,
@@ -151,12 +157,10 @@ static enum mg_exit_code started_print(struct mg_cli *cli, const struct mg_bulk_
     if (cli->is_json) {
         struct mg_answer answer;
         struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-        mg_json_object_begin(json);
         mg_json_member_string(json, "bulk_id", started->bulk_id);
         mg_json_member_bool(json, "is_new", started->is_new);
         mg_json_member_word(json, "state", state);
         mg_json_member_int(json, "orders", started->orders);
-        mg_json_object_end(json);
         if (mg_answer_print(&answer) != MG_EXIT_DONE) {
             return MG_EXIT_ERROR;
         }
@@ -174,7 +178,7 @@ static enum mg_exit_code started_print(struct mg_cli *cli, const struct mg_bulk_
 static enum mg_exit_code start_send(struct mg_cli *cli, const struct mg_failure_filter *filter,
                                     enum mg_cause_kind verb)
 {
-    struct starting starting = {.is_over = false};
+    struct starting starting = {.stored = {.is_over = false}};
     char by[MG_COMMAND_BY_MAX + 1], bulk_id[MG_UUID_SIZE];
     const char *rate;
     if (!mg_bulk_rate_parse(cli->options.rate, &rate)) {
@@ -195,13 +199,10 @@ static enum mg_exit_code start_send(struct mg_cli *cli, const struct mg_failure_
         return code;
     }
     mg_store_start_bulk(cli->store, &start, bulk_started, &starting);
-    if (!mg_cli_wait(cli, &starting.is_over, cli->options.timeout_ms)) {
-        return mg_cli_fail(MG_EXIT_TIMED_OUT,
-                           "the database did not answer in time; a repeated start makes no second bulk "
-                           "action; see makegood bulk list");
-    }
-    if (starting.is_failed) {
-        return mg_cli_fail_err(&starting.err);
+    code = mg_cli_await_stored(cli, &starting.stored,
+                               "; a repeated start makes no second bulk action; see makegood bulk list");
+    if (code != MG_EXIT_DONE) {
+        return code;
     }
     return starting.started.bulk_id[0] != '\0' ? started_print(cli, &start, &starting.started)
                                                : nothing_tell(cli, filter, starting.started.open_bulk);
@@ -213,9 +214,6 @@ static enum mg_exit_code verb_bulk_start(struct mg_cli *cli)
     enum mg_cause_kind verb = MG_CAUSE_COUNT;
     if (!mg_bulk_verb_parse(cli->words.items[0], &verb)) {
         return mg_cli_fail(MG_EXIT_USAGE, "%.80s: expected " MG_BULK_VERBS_RIGHT, cli->words.items[0]);
-    }
-    if (strlen(mg_option_text(cli->options.reason)) > MG_COMMAND_REASON_MAX) {
-        return mg_cli_fail(MG_EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
     }
     enum mg_exit_code code = filter_read(cli, &chosen);
     if (code == MG_EXIT_DONE && cli->options.is_dry_run) {
@@ -231,28 +229,14 @@ static enum mg_exit_code verb_bulk_list(struct mg_cli *cli)
 {
     static const char *const columns[] = {"bulk_id", "verb",    "state",      "orders",  "done", "failed",
                                           "skipped", "waiting", "created_at", "by_whom", NULL};
-    char limit[24];
-    struct mg_table table = {0};
-    (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
-    const char *const params[] = {limit};
-    enum mg_exit_code code = mg_cli_open_store(cli, false);
-    if (code == MG_EXIT_DONE) {
-        code = mg_table_read(cli, MG_REPORT_BULK_LIST, params, 1, &table);
-    }
-    if (code == MG_EXIT_DONE) {
-        code = mg_table_print(cli, &table, columns);
-    }
-    mg_table_free(&table);
-    return code;
+    const char *const params[] = {cli->limit};
+    return mg_table_list(cli, MG_REPORT_BULK_LIST, params, 1, columns);
 }
 
 static enum mg_exit_code bulk_read(struct mg_cli *cli, struct mg_table *ret_bulk)
 {
     const char *const params[] = {cli->words.items[0]};
-    enum mg_exit_code code = mg_cli_open_store(cli, false);
-    if (code == MG_EXIT_DONE) {
-        code = mg_table_read(cli, MG_REPORT_BULK, params, 1, ret_bulk);
-    }
+    enum mg_exit_code code = mg_table_open(cli, MG_REPORT_BULK, params, 1, ret_bulk);
     if (code == MG_EXIT_DONE && ret_bulk->row_count == 0) {
         code = mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no bulk action %.80s", cli->words.items[0]);
     }
@@ -289,14 +273,12 @@ static enum mg_exit_code show_json(struct mg_cli *cli, const struct mg_table *bu
 {
     struct mg_answer answer;
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-    mg_json_object_begin(json);
     mg_json_name(json, "bulk");
     mg_table_write_object(json, bulk, 0, NULL);
     mg_json_wrap(json, "\n");
     mg_json_name(json, "orders");
     mg_table_write_array(json, orders, NULL);
     mg_buf_append_text(json->buf, "\n"); /* a line of its own for the end */
-    mg_json_object_end(json);
     return mg_answer_print(&answer);
 }
 
@@ -313,9 +295,7 @@ static enum mg_exit_code verb_bulk_show(struct mg_cli *cli)
 {
     struct mg_table bulk = {0}, orders = {0};
     const char *result = mg_option_text(cli->options.result), *after = mg_option_text(cli->options.after);
-    char limit[24];
-    (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
-    const char *const params[] = {cli->words.items[0], result, after, limit};
+    const char *const params[] = {cli->words.items[0], result, after, cli->limit};
     enum mg_exit_code code = result_check(result);
     if (code == MG_EXIT_DONE &&
         (strspn(after, "0123456789") != strlen(after) || strlen(after) > ORDERS_DIGITS_MAX)) {
@@ -348,36 +328,15 @@ static enum mg_exit_code verb_bulk_show(struct mg_cli *cli)
 
 /* ---- pause, resume, stop ---- */
 
-struct changing {
-    bool is_over, is_failed;
-    enum mg_change_result result;
-    uint64_t version;
-    struct mg_err err;
-};
-
-static void bulk_changed(void *arg, enum mg_change_result result, uint64_t version, const struct mg_err *err)
-{
-    struct changing *changing = arg;
-    changing->is_over = true;
-    changing->result = result;
-    changing->version = version;
-    if (err != NULL) {
-        changing->is_failed = true;
-        changing->err = *err;
-    }
-}
-
 static enum mg_exit_code change_send(struct mg_cli *cli, const struct mg_bulk_change *change,
                                      const char *state)
 {
-    struct changing changing = {.is_over = false};
-    mg_store_change_bulk(cli->store, change, bulk_changed, &changing);
-    if (!mg_cli_wait(cli, &changing.is_over, cli->options.timeout_ms)) {
-        return mg_cli_fail(MG_EXIT_TIMED_OUT,
-                           "the database did not answer in time; see makegood bulk show %s", change->bulk_id);
-    }
-    if (changing.is_failed) {
-        return mg_cli_fail_err(&changing.err);
+    struct mg_stored changing = {.is_over = false};
+    mg_store_change_bulk(cli->store, change, mg_on_versioned, &changing);
+    enum mg_exit_code code =
+        mg_cli_await_stored(cli, &changing, "; see makegood bulk show %s", change->bulk_id);
+    if (code != MG_EXIT_DONE) {
+        return code;
     }
     if (changing.result != MG_CHANGE_DONE) {
         return mg_cli_fail(
@@ -389,10 +348,8 @@ static enum mg_exit_code change_send(struct mg_cli *cli, const struct mg_bulk_ch
     if (cli->is_json) {
         struct mg_answer answer;
         struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-        mg_json_object_begin(json);
         mg_json_member_string(json, "bulk_id", change->bulk_id);
         mg_json_member_int(json, "version", (int64_t)changing.version);
-        mg_json_object_end(json);
         return mg_answer_print(&answer);
     }
     mg_print(stdout, "bulk action %s: %s, version %llu\n", change->bulk_id, mg_bulk_wish_name(change->wish),
@@ -400,15 +357,13 @@ static enum mg_exit_code change_send(struct mg_cli *cli, const struct mg_bulk_ch
     return MG_EXIT_DONE;
 }
 
-static enum mg_exit_code change_do(struct mg_cli *cli, enum mg_bulk_wish wish)
+static enum mg_exit_code verb_bulk_change(struct mg_cli *cli)
 {
     struct mg_table bulk = {0};
     char by[MG_COMMAND_BY_MAX + 1];
     mg_cli_by(cli, by, sizeof(by));
-    struct mg_bulk_change change = {.wish = wish, .reason = cli->options.reason, .by = by};
-    if (strlen(change.reason) > MG_COMMAND_REASON_MAX) {
-        return mg_cli_fail(MG_EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
-    }
+    struct mg_bulk_change change = {
+        .wish = (enum mg_bulk_wish)cli->verb_arg, .reason = cli->options.reason, .by = by};
     enum mg_exit_code code = bulk_read(cli, &bulk);
     if (code == MG_EXIT_DONE) {
         change.bulk_id = mg_table_cell(&bulk, 0, "bulk_id");
@@ -418,21 +373,6 @@ static enum mg_exit_code change_do(struct mg_cli *cli, enum mg_bulk_wish wish)
     }
     mg_table_free(&bulk);
     return code;
-}
-
-static enum mg_exit_code verb_bulk_pause(struct mg_cli *cli)
-{
-    return change_do(cli, MG_BULK_WISH_PAUSE);
-}
-
-static enum mg_exit_code verb_bulk_resume(struct mg_cli *cli)
-{
-    return change_do(cli, MG_BULK_WISH_RESUME);
-}
-
-static enum mg_exit_code verb_bulk_stop(struct mg_cli *cli)
-{
-    return change_do(cli, MG_BULK_WISH_STOP);
 }
 
 /* ---- run ---- */
@@ -479,17 +419,18 @@ static enum mg_exit_code verb_bulk_run(struct mg_cli *cli)
 const struct mg_verb MG_BULK_VERBS[] = {
     {"bulk", "start", "resume|compensate|cancel", 1, 1,
      MG_EXTRA_REASON | MG_EXTRA_STEP | MG_EXTRA_TIME | MG_EXTRA_ALL | MG_EXTRA_BULK, MG_PRINTS_ONE,
-     verb_bulk_start, "resumes, compensates or cancels orders by failure: a few first, then at a set rate"},
+     verb_bulk_start, "resumes, compensates or cancels orders by failure: a few first, then at a set rate",
+     0},
     {"bulk", "list", "", 0, 0, MG_EXTRA_LIMIT, MG_PRINTS_LIST, verb_bulk_list,
-     "lists bulk actions and their progress, newest first"},
+     "lists bulk actions and their progress, newest first", 0},
     {"bulk", "show", "BULK", 1, 1, MG_EXTRA_RESULT | MG_EXTRA_AFTER | MG_EXTRA_LIMIT, MG_PRINTS_ONE,
-     verb_bulk_show, "shows one bulk action, and the result of each of its orders"},
-    {"bulk", "pause", "BULK", 1, 1, CHANGES_BULK, MG_PRINTS_ONE, verb_bulk_pause,
-     "pauses a bulk action; orders in progress continue"},
-    {"bulk", "resume", "BULK", 1, 1, CHANGES_BULK, MG_PRINTS_ONE, verb_bulk_resume,
-     "ends the pause of a bulk action"},
-    {"bulk", "stop", "BULK", 1, 1, CHANGES_BULK, MG_PRINTS_ONE, verb_bulk_stop,
-     "ends a bulk action; orders in progress continue, the others are skipped"},
+     verb_bulk_show, "shows one bulk action, and the result of each of its orders", 0},
+    {"bulk", "pause", "BULK", 1, 1, CHANGES_BULK, MG_PRINTS_ONE, verb_bulk_change,
+     "pauses a bulk action; orders in progress continue", MG_BULK_WISH_PAUSE},
+    {"bulk", "resume", "BULK", 1, 1, CHANGES_BULK, MG_PRINTS_ONE, verb_bulk_change,
+     "ends the pause of a bulk action", MG_BULK_WISH_RESUME},
+    {"bulk", "stop", "BULK", 1, 1, CHANGES_BULK, MG_PRINTS_ONE, verb_bulk_change,
+     "ends a bulk action; orders in progress continue, the others are skipped", MG_BULK_WISH_STOP},
     {"bulk", "run", "", 0, 0, 0, MG_PRINTS_NOTHING, verb_bulk_run,
-     "runs the bulk actions of all operators until SIGTERM"},
+     "runs the bulk actions of all operators until SIGTERM", 0},
     {0}};

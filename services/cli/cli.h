@@ -66,6 +66,8 @@ struct mg_cli {
     struct mg_cli_options options;
     struct mg_config *config; /* owns the texts of `options` */
     bool only_checks;         /* --check-config for a server: it connects to nothing */
+    int verb_arg;             /* of the verb's row */
+    char limit[24];           /* --limit, for reports */
     struct mg_list words;     /* after noun and verb */
     bool is_json, is_lines;   /* -o json or jsonl; -o jsonl */
     bool is_list;             /* the verb prints any number of answers, not one */
@@ -93,6 +95,20 @@ enum mg_exit_code mg_cli_try_store(struct mg_cli *cli, bool skips_schema_check,
                                    char ret_why[MG_CLI_WHY_SIZE]);
 enum mg_class mg_cli_check_dsn(const struct mg_cli *cli, struct mg_err *err) MG_MUSTCHECK;
 enum mg_exit_code mg_cli_open_broker(struct mg_cli *cli, const struct mg_broker_options *options);
+/* An answer of the store; these callbacks fill it. A verb with a further result has it as its first member.
+ */
+struct mg_stored {
+    bool is_over, is_failed, is_changed;
+    enum mg_change_result result;
+    uint64_t version;
+    struct mg_err err;
+};
+void mg_on_stored(void *arg, const struct mg_err *err);
+void mg_on_changed(void *arg, bool is_changed, const struct mg_err *err);
+void mg_on_versioned(void *arg, enum mg_change_result result, uint64_t version, const struct mg_err *err);
+/* Waits for it, and prints the failure. After a time-out the line ends with `hint`. */
+enum mg_exit_code mg_cli_await_stored(struct mg_cli *cli, const struct mg_stored *stored, const char *hint,
+                                      ...) MG_PRINTF(3, 4);
 /* Starts to connect without waiting. */
 enum mg_exit_code mg_cli_begin_broker(struct mg_cli *cli, const struct mg_broker_options *options);
 void mg_cli_close(struct mg_cli *cli);
@@ -102,6 +118,8 @@ void mg_cli_close(struct mg_cli *cli);
 enum mg_exit_code mg_cli_fail(enum mg_exit_code code, const char *format, ...) MG_PRINTF(2, 3);
 /* Prints a note about the output in the same form. Standard output is flushed first. */
 void mg_cli_note(const char *format, ...) MG_PRINTF(1, 2);
+const char *mg_option_text(const char *text); /* "" for NULL */
+bool mg_option_is_given(const char *text);    /* neither NULL nor "" */
 /* Prints one line of progress on standard output; `arg` is the struct mg_cli. */
 void mg_cli_print_line(void *arg, const char *line);
 /* The acting operator: --by, or the user's name. Cut to `size` - 1 bytes at a character's boundary. */
@@ -119,7 +137,14 @@ enum mg_exit_code mg_cli_read_json(const char *option, const char *given, char *
 /* Runs a report and waits for its rows. */
 enum mg_exit_code mg_table_read(struct mg_cli *cli, enum mg_report report, const char *const *params,
                                 int param_count, struct mg_table *ret_table);
-/* The same, for verbs that go on without them: the reason goes to `ret_why` and is not printed. */
+/* The same, after it has opened the store. */
+enum mg_exit_code mg_table_open(struct mg_cli *cli, enum mg_report report, const char *const *params,
+                                int param_count, struct mg_table *ret_table);
+/* Prints a report, as mg_table_print does. */
+enum mg_exit_code mg_table_list(struct mg_cli *cli, enum mg_report report, const char *const *params,
+                                int param_count, const char *const *columns);
+/* The same as mg_table_read, for verbs that go on without the rows: the reason goes to `ret_why` and is not
+ * printed. */
 enum mg_exit_code mg_table_try_read(struct mg_cli *cli, enum mg_report report, const char *const *params,
                                     int param_count, struct mg_table *ret_table,
                                     char ret_why[MG_CLI_WHY_SIZE]);
@@ -140,11 +165,11 @@ struct mg_answer {
     struct mg_buf buf;
     struct mg_json_writer json;
 };
-/* The returned writer is part of the answer. */
+/* Begins an object. The returned writer is part of the answer. */
 struct mg_json_writer *mg_answer_begin(struct mg_cli *cli, struct mg_answer *ret_answer);
-/* Prints the answer and frees it. Without memory prints an error. */
+/* Ends the object, prints it and frees it. Without memory prints an error. */
 enum mg_exit_code mg_answer_print(struct mg_answer *answer);
-/* The same, for a value that is JSON already. */
+/* Prints a value that is JSON already as an answer. */
 enum mg_exit_code mg_answer_print_raw(struct mg_cli *cli, struct mg_slice value);
 /* Ends the array. A verb that failed before its first answer printed nothing. */
 void mg_answers_end(const struct mg_cli *cli, enum mg_exit_code code);
@@ -157,8 +182,8 @@ enum mg_exit_code mg_cli_flush(void);
 
 cli_verb_fn mg_verb_order_submit, mg_verb_order_list, mg_verb_order_find, mg_verb_order_show,
     mg_verb_order_watch, mg_verb_order_explain, mg_verb_order_export;
-cli_verb_fn mg_verb_order_resume, mg_verb_order_restart, mg_verb_order_settle, mg_verb_order_skip,
-    mg_verb_order_compensate, mg_verb_order_cancel, mg_verb_order_set_aside, mg_verb_order_readmit;
+cli_verb_fn mg_verb_order_command,
+    mg_verb_order_aside; /* by the row's number: a mg_cause_kind; 1: set aside */
 
 /* workflow_show.c, workflow_test.c, workflow_describe.c, workflow_diff.c: verbs of `workflow` */
 cli_verb_fn mg_verb_workflow_show, mg_verb_workflow_draw, mg_verb_workflow_test, mg_verb_workflow_describe,
@@ -175,6 +200,10 @@ cli_verb_fn mg_verb_db_vacuum_policy, mg_verb_db_retain;
 #define MG_LEADER_AGE_MAX_MS 10000
 /* bulk_verbs.c: whether a process drives bulk actions, by the rows of MG_REPORT_BULK_RUNNER */
 bool mg_bulk_is_driven(const struct mg_table *runner);
+/* bulk_verbs.c: the options that choose failures, as `order list` has them, too. Prints the wrong one, if
+ * there is one. */
+struct mg_bulk_filter;
+enum mg_exit_code mg_failure_options_read(const struct mg_cli *cli, struct mg_bulk_filter *ret);
 /* system_verbs.c: the folder of migrations: the given one, else that of an installed program, relative to its
  * own path, else deploy/postgres of the sources, relative to the working directory */
 const char *mg_migrations_folder(const struct mg_cli *cli, char *ret_path, size_t size);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/print.h"
 #include "verb_table.h"
+#include "wire/command.h"
 
 /* True if --version follows a verb. The option parser would print the tool's version and exit with 0,
  * without the change. The operator most likely intended --if-version, the version of the order. */
@@ -51,10 +52,16 @@ static enum mg_exit_code usage_check(const struct mg_verb *verb, struct mg_cli *
                            mg_verb_name(verb, name));
     }
     if ((verb->extras & MG_EXTRA_REASON) && !cli->options.is_dry_run &&
-        (cli->options.reason == NULL || cli->options.reason[0] == '\0')) {
+        !mg_option_is_given(cli->options.reason)) {
         return mg_cli_fail(MG_EXIT_USAGE, "%s changes something: give the reason with --reason TEXT",
                            mg_verb_name(verb, name));
     }
+    if ((verb->extras & MG_EXTRA_REASON) &&
+        strlen(mg_option_text(cli->options.reason)) > MG_COMMAND_REASON_MAX) {
+        return mg_cli_fail(MG_EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
+    }
+    (void)snprintf(cli->limit, sizeof(cli->limit), "%lld", (long long)cli->options.limit);
+    cli->verb_arg = verb->arg;
     cli->is_json = form != FORM_TABLE || verb->prints == MG_PRINTS_JSON;
     cli->is_lines = form == FORM_JSONL;
     cli->is_list = verb->prints == MG_PRINTS_LIST;

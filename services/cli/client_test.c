@@ -15,12 +15,10 @@ static enum mg_exit_code json_print(struct mg_cli *cli, const struct mg_client_c
 {
     struct mg_answer answer;
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-    mg_json_object_begin(json);
     mg_json_member_string(json, "command", cli->words.items[0]);
     mg_json_member_int(json, "runs", conformance->runs);
     mg_findings_write_counts(findings, json);
     mg_findings_write(findings, json);
-    mg_json_object_end(json);
     return mg_answer_print(&answer);
 }
 
@@ -53,5 +51,6 @@ static enum mg_exit_code verb_client_test(struct mg_cli *cli)
 const struct mg_verb MG_CLIENT_VERBS[] = {
     {"client", "test", "COMMAND...", 1, MG_LIST_MAX, MG_EXTRA_COMMAND, MG_PRINTS_ONE, verb_client_test,
      "runs a client program against late, repeated, foreign and unreadable statuses, refusals and cuts, and "
-     "prints which rules it keeps"},
+     "prints which rules it keeps",
+     0},
     {0}};

@@ -68,5 +68,5 @@ static enum mg_exit_code verb_completion(struct mg_cli *cli)
 
 const struct mg_verb MG_COMPLETION_VERBS[] = {
     {"completion", NULL, "bash|zsh|fish", 1, 1, MG_EXTRA_APART | MG_EXTRA_ALONE, MG_PRINTS_TEXT,
-     verb_completion, "prints the shell's completion of these verbs and their options"},
+     verb_completion, "prints the shell's completion of these verbs and their options", 0},
     {0}};

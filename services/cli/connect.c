@@ -100,8 +100,7 @@ void mg_cli_note(const char *format, ...)
 
 void mg_cli_by(const struct mg_cli *cli, char *ret_text, size_t size)
 {
-    const char *name =
-        cli->options.by != NULL && cli->options.by[0] != '\0' ? cli->options.by : getenv("USER");
+    const char *name = mg_option_is_given(cli->options.by) ? cli->options.by : getenv("USER");
     (void)snprintf(ret_text, size, "%s", name != NULL ? name : "operator");
     mg_utf8_mend(ret_text); /* the cut may split a character, which the database refuses */
 }
@@ -127,6 +126,58 @@ enum mg_exit_code mg_cli_fail_err(const struct mg_err *err)
 {
     return mg_cli_fail(mg_cli_code_of(err->class), "%s", err->text);
 }
+
+const char *mg_option_text(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
+bool mg_option_is_given(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+/* ---- answers of the store ---- */
+
+void mg_on_stored(void *arg, const struct mg_err *err)
+{
+    struct mg_stored *stored = arg;
+    stored->is_over = true;
+    stored->is_failed = err != NULL;
+    if (err != NULL) {
+        stored->err = *err;
+    }
+}
+
+void mg_on_changed(void *arg, bool is_changed, const struct mg_err *err)
+{
+    ((struct mg_stored *)arg)->is_changed = is_changed;
+    mg_on_stored(arg, err);
+}
+
+void mg_on_versioned(void *arg, enum mg_change_result result, uint64_t version, const struct mg_err *err)
+{
+    struct mg_stored *stored = arg;
+    stored->result = result;
+    stored->version = version;
+    mg_on_stored(stored, err);
+}
+
+enum mg_exit_code mg_cli_await_stored(struct mg_cli *cli, const struct mg_stored *stored, const char *hint,
+                                      ...)
+{
+    char text[256];
+    va_list args;
+    if (mg_cli_wait(cli, &stored->is_over, cli->options.timeout_ms)) {
+        return stored->is_failed ? mg_cli_fail_err(&stored->err) : MG_EXIT_DONE;
+    }
+    va_start(args, hint);
+    (void)vsnprintf(text, sizeof(text), hint, args);
+    va_end(args);
+    return mg_cli_fail(MG_EXIT_TIMED_OUT, "the database did not answer in time%s", text);
+}
+
+/* ---- connections ---- */
 
 struct opening {
     struct mg_cli *cli;

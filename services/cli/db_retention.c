@@ -23,30 +23,10 @@
 
 /* ---- the policy ---- */
 
-struct storing {
-    bool is_over, is_failed;
-    struct mg_err err;
-};
-
-static void storing_answered(void *arg, const struct mg_err *err)
-{
-    struct storing *storing = arg;
-    storing->is_over = true;
-    if (err != NULL) {
-        storing->is_failed = true;
-        storing->err = *err;
-    }
-}
-
-static bool is_given(const char *text)
-{
-    return text != NULL && text[0] != '\0';
-}
-
 /* "none" gives 0. False: the period is given and invalid. */
 static bool period_read(const char *text, bool *ret_is_given, int64_t *ret_ms)
 {
-    *ret_is_given = is_given(text);
+    *ret_is_given = mg_option_is_given(text);
     *ret_ms = 0;
     if (!*ret_is_given || strcmp(text, "none") == 0) {
         return true;
@@ -68,7 +48,7 @@ static enum mg_exit_code policy_read(const struct mg_cli *cli, struct mg_retenti
         return MG_EXIT_DONE;
     }
     wanted->reason = cli->options.reason;
-    if (!is_given(wanted->reason) || strlen(wanted->reason) > MG_COMMAND_REASON_MAX) {
+    if (!mg_option_is_given(wanted->reason) || strlen(wanted->reason) > MG_COMMAND_REASON_MAX) {
         return mg_cli_fail(MG_EXIT_USAGE, "give the reason with --reason TEXT, up to %d bytes",
                            MG_COMMAND_REASON_MAX);
     }
@@ -77,16 +57,12 @@ static enum mg_exit_code policy_read(const struct mg_cli *cli, struct mg_retenti
 
 static enum mg_exit_code policy_write(struct mg_cli *cli, struct mg_retention *wanted)
 {
-    struct storing storing = {.is_over = false};
+    struct mg_stored stored = {.is_over = false};
     char by[MG_COMMAND_BY_MAX + 1];
     mg_cli_by(cli, by, sizeof(by));
     wanted->by = by;
-    mg_store_set_retention(cli->store, wanted, storing_answered, &storing);
-    if (!mg_cli_wait(cli, &storing.is_over, cli->options.timeout_ms)) {
-        return mg_cli_fail(MG_EXIT_TIMED_OUT,
-                           "the database did not answer in time; see makegood db vacuum-policy");
-    }
-    return storing.is_failed ? mg_cli_fail_err(&storing.err) : MG_EXIT_DONE;
+    mg_store_set_retention(cli->store, wanted, mg_on_stored, &stored);
+    return mg_cli_await_stored(cli, &stored, "; see makegood db vacuum-policy");
 }
 
 static enum mg_exit_code policy_print(struct mg_cli *cli, const struct mg_table *policy)
@@ -290,7 +266,7 @@ static enum mg_class taker_end(void *arg, struct mg_err *err)
 enum mg_exit_code mg_verb_db_retain(struct mg_cli *cli)
 {
     struct mg_err err;
-    bool is_exported = is_given(cli->options.export_command);
+    bool is_exported = mg_option_is_given(cli->options.export_command);
     struct taker taker = {.command = is_exported ? strdup(cli->options.export_command) : NULL};
     const struct mg_day_export to = {
         .begin = taker_begin, .put = taker_put, .end = taker_end, .give_up = taker_give_up, .arg = &taker};

@@ -29,9 +29,7 @@ struct walk {
     const char *obstacle;   /* of the first of them; static */
     bool is_whole;          /* prints the body */
     enum mg_exit_code code; /* not DONE: a change could not be recorded, and the walk changes nothing more */
-    bool is_noted;          /* the database has answered about the current letter */
-    bool is_note_failed;
-    struct mg_err err; /* its reason */
+    struct mg_stored noted; /* the database's answer about the current letter */
 };
 
 /* The precision and the text of a slice, which may be absent. */
@@ -75,10 +73,8 @@ static void letter_print_whole(const struct walk *walk, const struct mg_dead_let
         return;
     }
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-    mg_json_object_begin(json);
     mg_json_member_int(json, "number", walk->at);
     texts_tell(json, letter);
-    mg_json_object_end(json);
     (void)mg_answer_print(&answer);
 }
 
@@ -103,11 +99,7 @@ static void letter_print_line(const struct walk *walk, const struct mg_dead_lett
 static void letter_noted(void *arg, const struct mg_err *err)
 {
     struct walk *walk = arg;
-    walk->is_noted = true;
-    walk->is_note_failed = err != NULL;
-    if (err != NULL) {
-        walk->err = *err;
-    }
+    mg_on_stored(&walk->noted, err);
     mg_loop_stop(walk->cli->loop); /* sooner than mg_cli_wait's next check: a walk may have thousands */
 }
 
@@ -140,16 +132,16 @@ static void letter_note(struct walk *walk, const struct mg_dead_letter *letter)
         walk->code =
             mg_cli_fail(MG_EXIT_ERROR, "could not record the change of message %d: no memory", walk->at);
     } else {
-        walk->is_noted = false;
+        walk->noted.is_over = false;
         mg_store_note_action(cli->store, &action, letter_noted, walk);
-        if (!mg_cli_wait(cli, &walk->is_noted, record_wait_ms(cli))) {
+        if (!mg_cli_wait(cli, &walk->noted.is_over, record_wait_ms(cli))) {
             walk->code = mg_cli_fail(MG_EXIT_TIMED_OUT,
                                      "the database did not answer in time; message %d is unchanged, and a "
                                      "record of its change may exist",
                                      walk->at);
-        } else if (walk->is_note_failed) {
-            (void)mg_err_prefix(&walk->err, "could not record the change of message %d", walk->at);
-            walk->code = mg_cli_fail_err(&walk->err);
+        } else if (walk->noted.is_failed) {
+            (void)mg_err_prefix(&walk->noted.err, "could not record the change of message %d", walk->at);
+            walk->code = mg_cli_fail_err(&walk->noted.err);
         }
     }
     mg_buf_finish(&detail);
@@ -247,14 +239,14 @@ static enum mg_exit_code verb_dead_list(struct mg_cli *cli)
     return code;
 }
 
-static enum mg_exit_code chosen_run(struct mg_cli *cli, enum mg_dead_verb verb, bool is_whole,
-                                    const char *done)
+/* Shows, requeues or drops. */
+static enum mg_exit_code verb_dead_chosen(struct mg_cli *cli)
 {
-    struct walk walk = {.cli = cli, .verb = verb, .is_whole = is_whole};
+    static const char *const DONE[] = {[MG_DEAD_REQUEUE] = "requeued", [MG_DEAD_DROP] = "dropped"};
+    enum mg_dead_verb verb = (enum mg_dead_verb)cli->verb_arg;
+    const char *done = verb != MG_DEAD_LIST ? DONE[verb] : NULL;
+    struct walk walk = {.cli = cli, .verb = verb, .is_whole = verb == MG_DEAD_LIST};
     enum mg_exit_code code = number_read(cli, &walk.chosen);
-    if (code == MG_EXIT_DONE && verb != MG_DEAD_LIST && strlen(cli->options.reason) > MG_COMMAND_REASON_MAX) {
-        code = mg_cli_fail(MG_EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
-    }
     if (code == MG_EXIT_DONE) {
         code = walk_run(&walk, WALK_MAX);
     }
@@ -271,38 +263,21 @@ static enum mg_exit_code chosen_run(struct mg_cli *cli, enum mg_dead_verb verb, 
     if (cli->is_json) {
         struct mg_answer answer;
         struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-        mg_json_object_begin(json);
         mg_json_member_int(json, "count", walk.done);
         mg_json_member_word(json, "done", done);
-        mg_json_object_end(json);
         return mg_answer_print(&answer);
     }
     mg_print(stdout, "%d %s\n", walk.done, done);
     return MG_EXIT_DONE;
 }
 
-static enum mg_exit_code verb_dead_show(struct mg_cli *cli)
-{
-    return chosen_run(cli, MG_DEAD_LIST, true, NULL);
-}
-
-static enum mg_exit_code verb_dead_requeue(struct mg_cli *cli)
-{
-    return chosen_run(cli, MG_DEAD_REQUEUE, false, "requeued");
-}
-
-static enum mg_exit_code verb_dead_drop(struct mg_cli *cli)
-{
-    return chosen_run(cli, MG_DEAD_DROP, false, "dropped");
-}
-
 const struct mg_verb MG_DEAD_VERBS[] = {
     {"dead", "list", "", 0, 0, MG_EXTRA_QUEUE | MG_EXTRA_LIMIT, MG_PRINTS_LIST, verb_dead_list,
-     "lists dead letters, or rejected submissions"},
-    {"dead", "show", "NUMBER", 1, 1, MG_EXTRA_QUEUE, MG_PRINTS_ONE, verb_dead_show,
-     "shows one message in full, by its number in the list"},
+     "lists dead letters, or rejected submissions", 0},
+    {"dead", "show", "NUMBER", 1, 1, MG_EXTRA_QUEUE, MG_PRINTS_ONE, verb_dead_chosen,
+     "shows one message in full, by its number in the list", MG_DEAD_LIST},
     {"dead", "requeue", "[NUMBER]", 0, 1, MG_EXTRA_QUEUE | MG_EXTRA_ALL | MG_EXTRA_REASON, MG_PRINTS_ONE,
-     verb_dead_requeue, "publishes one message (or --all) to its origin again"},
+     verb_dead_chosen, "publishes one message (or --all) to its origin again", MG_DEAD_REQUEUE},
     {"dead", "drop", "[NUMBER]", 0, 1, MG_EXTRA_QUEUE | MG_EXTRA_ALL | MG_EXTRA_REASON, MG_PRINTS_ONE,
-     verb_dead_drop, "deletes one message (or --all)"},
+     verb_dead_chosen, "deletes one message (or --all)", MG_DEAD_DROP},
     {0}};

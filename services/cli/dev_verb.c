@@ -32,5 +32,5 @@ static enum mg_exit_code verb_dev(struct mg_cli *cli)
 
 const struct mg_verb MG_DEV_VERBS[] = {
     {"dev", NULL, "", 0, 0, MG_EXTRA_DEV, MG_PRINTS_NOTHING, verb_dev,
-     "runs all of Makegood on this machine for development, with private servers"},
+     "runs all of Makegood on this machine for development, with private servers", 0},
     {0}};

@@ -41,11 +41,9 @@ static void finding(struct doctor *doctor, bool is_good, const char *what, const
     if (cli->is_json) {
         struct mg_answer answer;
         struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-        mg_json_object_begin(json);
         mg_json_member_string(json, "check", what);
         mg_json_member_bool(json, "ok", is_good);
         mg_json_member_string(json, "detail", detail);
-        mg_json_object_end(json);
         (void)mg_answer_print(&answer);
     } else {
         mg_print(stdout, "%-5s %-12s %s\n", is_good ? "ok" : "WRONG", what, detail);
@@ -544,5 +542,5 @@ static enum mg_exit_code verb_doctor(struct mg_cli *cli)
 
 const struct mg_verb MG_DOCTOR_VERBS[] = {
     {"doctor", NULL, "", 0, 0, MG_EXTRA_SERVICE, MG_PRINTS_LIST, verb_doctor,
-     "checks everything that orders need: database, broker, supervisor, services, agents"},
+     "checks everything that orders need: database, broker, supervisor, services, agents", 0},
     {0}};

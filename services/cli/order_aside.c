@@ -7,22 +7,6 @@
 #include "core/key.h"
 #include "wire/command.h"
 
-struct changing {
-    bool is_over, is_changed, is_failed;
-    struct mg_err err;
-};
-
-static void row_changed(void *arg, bool changed, const struct mg_err *err)
-{
-    struct changing *changing = arg;
-    changing->is_over = true;
-    changing->is_changed = changed;
-    if (err != NULL) {
-        changing->is_failed = true;
-        changing->err = *err;
-    }
-}
-
 static enum mg_exit_code result_print(struct mg_cli *cli, const char *order_id, bool is_aside)
 {
     if (!cli->is_json) {
@@ -34,23 +18,19 @@ static enum mg_exit_code result_print(struct mg_cli *cli, const char *order_id, 
     }
     struct mg_answer answer;
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-    mg_json_object_begin(json);
     mg_json_member_string(json, "order_id", order_id);
     mg_json_member_bool(json, "set_aside", is_aside);
-    mg_json_object_end(json);
     return mg_answer_print(&answer);
 }
 
-static enum mg_exit_code aside_run(struct mg_cli *cli, bool is_aside)
+enum mg_exit_code mg_verb_order_aside(struct mg_cli *cli)
 {
-    struct changing changing = {.is_over = false};
+    struct mg_stored changed = {.is_over = false};
     const char *order_id = cli->words.items[0];
+    bool is_aside = cli->verb_arg != 0;
     char by[MG_COMMAND_BY_MAX + 1];
     if (!mg_order_id_is_valid(order_id, strlen(order_id))) {
         return mg_cli_fail(MG_EXIT_USAGE, MG_CLI_NO_ORDER_ID, order_id, MG_ORDER_ID_MAX);
-    }
-    if (strlen(cli->options.reason) > MG_COMMAND_REASON_MAX) {
-        return mg_cli_fail(MG_EXIT_USAGE, "--reason is longer than %d bytes", MG_COMMAND_REASON_MAX);
     }
     mg_cli_by(cli, by, sizeof(by));
     enum mg_exit_code code = mg_cli_open_store(cli, false);
@@ -59,25 +39,13 @@ static enum mg_exit_code aside_run(struct mg_cli *cli, bool is_aside)
     }
     const struct mg_aside aside = {
         .order_id = order_id, .by = by, .reason = cli->options.reason, .is_operators = true};
-    (is_aside ? mg_store_set_aside : mg_store_readmit)(cli->store, &aside, row_changed, &changing);
-    if (!mg_cli_wait(cli, &changing.is_over, cli->options.timeout_ms)) {
-        return mg_cli_fail(MG_EXIT_TIMED_OUT, "the database did not answer in time");
+    (is_aside ? mg_store_set_aside : mg_store_readmit)(cli->store, &aside, mg_on_changed, &changed);
+    code = mg_cli_await_stored(cli, &changed, "%s", "");
+    if (code != MG_EXIT_DONE) {
+        return code;
     }
-    if (changing.is_failed) {
-        return mg_cli_fail_err(&changing.err);
-    }
-    if (!changing.is_changed && !is_aside) {
+    if (!changed.is_changed && !is_aside) {
         return mg_cli_fail(MG_EXIT_NOT_FOUND, "order %s is not set aside", order_id);
     }
     return result_print(cli, order_id, is_aside); /* set aside before, by whomever: as wanted */
-}
-
-enum mg_exit_code mg_verb_order_set_aside(struct mg_cli *cli)
-{
-    return aside_run(cli, true);
-}
-
-enum mg_exit_code mg_verb_order_readmit(struct mg_cli *cli)
-{
-    return aside_run(cli, false);
 }

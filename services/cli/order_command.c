@@ -53,10 +53,7 @@ static enum mg_exit_code version_read(struct mg_cli *cli, struct mg_command *com
     bool sets_goal = command->kind == MG_CAUSE_CANCEL || command->kind == MG_CAUSE_COMPENSATE;
     struct mg_table order = {0};
     const char *params[] = {command->order_id};
-    enum mg_exit_code code = mg_cli_open_store(cli, false);
-    if (code == MG_EXIT_DONE) {
-        code = mg_table_read(cli, MG_REPORT_ORDER, params, 1, &order);
-    }
+    enum mg_exit_code code = mg_table_open(cli, MG_REPORT_ORDER, params, 1, &order);
     if (code == MG_EXIT_DONE && order.row_count == 0) {
         code = mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no order %s", command->order_id);
     }
@@ -80,11 +77,9 @@ static enum mg_exit_code result_print(struct mg_cli *cli, const struct mg_comman
     if (cli->is_json) {
         struct mg_answer answer;
         struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-        mg_json_object_begin(json);
         mg_json_member_string(json, "order_id", result->order_id);
         mg_json_member_word(json, "state", mg_order_state_name(result->state));
         mg_json_member_int(json, "version", (int64_t)result->version);
-        mg_json_object_end(json);
         return mg_answer_print(&answer);
     }
     mg_print(stdout, "order %s is %s, version %llu\n", result->order_id, mg_order_state_name(result->state),
@@ -160,7 +155,7 @@ static enum mg_exit_code sets_read(struct mg_cli *cli, struct mg_command *comman
 static enum mg_exit_code result_read(struct mg_cli *cli, struct mg_command *command)
 {
     struct mg_err err;
-    if (cli->options.step_result == NULL || cli->options.step_result[0] == '\0') {
+    if (!mg_option_is_given(cli->options.step_result)) {
         return MG_EXIT_DONE;
     }
     if (command->outcome != MG_OUTCOME_DONE) {
@@ -178,8 +173,9 @@ static enum mg_exit_code result_read(struct mg_cli *cli, struct mg_command *comm
     return MG_EXIT_DONE;
 }
 
-static enum mg_exit_code command_run(struct mg_cli *cli, enum mg_cause_kind kind)
+enum mg_exit_code mg_verb_order_command(struct mg_cli *cli)
 {
+    enum mg_cause_kind kind = (enum mg_cause_kind)cli->verb_arg;
     struct asking asking = {.cli = cli};
     struct mg_command *command = &asking.command;
     command->kind = kind;
@@ -187,14 +183,11 @@ static enum mg_exit_code command_run(struct mg_cli *cli, enum mg_cause_kind kind
     if (!mg_order_id_is_valid(cli->words.items[0], strlen(cli->words.items[0]))) {
         return mg_cli_fail(MG_EXIT_USAGE, MG_CLI_NO_ORDER_ID, cli->words.items[0], MG_ORDER_ID_MAX);
     }
-    if (strlen(cli->options.reason) > MG_COMMAND_REASON_MAX) {
-        return mg_cli_fail(MG_EXIT_USAGE, "--reason is longer than %d bytes", MG_COMMAND_REASON_MAX);
-    }
     mg_uuid_random(command->command_id);
     (void)snprintf(command->order_id, sizeof(command->order_id), "%s", cli->words.items[0]);
     (void)snprintf(command->reason, sizeof(command->reason), "%s", cli->options.reason);
     mg_cli_by(cli, command->by, sizeof(command->by));
-    bool has_step = cli->options.step != NULL && cli->options.step[0] != '\0';
+    bool has_step = mg_option_is_given(cli->options.step);
     if (kind == MG_CAUSE_RESUME && has_step != cli->options.is_repeat) {
         return mg_cli_fail(MG_EXIT_USAGE,
                            "--step STEP and --repeat belong together: the step is done once more");
@@ -226,34 +219,4 @@ static enum mg_exit_code command_run(struct mg_cli *cli, enum mg_cause_kind kind
         code = version_read(cli, command);
     }
     return code == MG_EXIT_DONE ? answer_await(&asking) : code;
-}
-
-enum mg_exit_code mg_verb_order_resume(struct mg_cli *cli)
-{
-    return command_run(cli, MG_CAUSE_RESUME);
-}
-
-enum mg_exit_code mg_verb_order_restart(struct mg_cli *cli)
-{
-    return command_run(cli, MG_CAUSE_RESTART);
-}
-
-enum mg_exit_code mg_verb_order_settle(struct mg_cli *cli)
-{
-    return command_run(cli, MG_CAUSE_SETTLE);
-}
-
-enum mg_exit_code mg_verb_order_skip(struct mg_cli *cli)
-{
-    return command_run(cli, MG_CAUSE_SKIP);
-}
-
-enum mg_exit_code mg_verb_order_compensate(struct mg_cli *cli)
-{
-    return command_run(cli, MG_CAUSE_COMPENSATE);
-}
-
-enum mg_exit_code mg_verb_order_cancel(struct mg_cli *cli)
-{
-    return command_run(cli, MG_CAUSE_CANCEL);
 }

@@ -107,17 +107,12 @@ static enum mg_exit_code found_print(struct mg_cli *cli, const struct finding *f
 enum mg_exit_code mg_verb_order_find(struct mg_cli *cli)
 {
     struct finding finding = {.cli = cli, .text = cli->words.items[0]};
-    char limit[24];
-    (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
-    const char *const params[] = {finding.text, limit};
+    const char *const params[] = {finding.text, cli->limit};
     if (finding.text[0] == '\0' || strlen(finding.text) > TEXT_MAX) {
         return mg_cli_fail(MG_EXIT_USAGE, "%.*s: expected a text of 1 to %d bytes",
                            (int)mg_utf8_cut(mg_slice_of(finding.text), SHOWN_MAX), finding.text, TEXT_MAX);
     }
-    enum mg_exit_code code = mg_cli_open_store(cli, false);
-    if (code == MG_EXIT_DONE) {
-        code = mg_table_read(cli, MG_REPORT_FIND, params, 2, &finding.table);
-    }
+    enum mg_exit_code code = mg_table_open(cli, MG_REPORT_FIND, params, 2, &finding.table);
     if (code == MG_EXIT_DONE) {
         enum mg_exit_code rejected = rejected_find(cli, &finding);
         code = found_print(cli, &finding);

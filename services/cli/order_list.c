@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli.h"
 #include "core/key.h"
 #include "core/words.h"
-#include "failure_options.h"
+#include "operator/bulk_words.h"
 
 #define NUMBER_SIZE      24
 #define CURSOR_SIZE      (NUMBER_SIZE + MG_ORDER_ID_MAX + 2) /* MICROSECONDS/ORDER */
@@ -21,7 +22,6 @@
 struct filter {
     struct mg_bulk_filter failures;
     const char *state, *after;
-    char limit[NUMBER_SIZE];
 };
 
 static enum mg_exit_code state_refuse(const char *state)
@@ -41,7 +41,6 @@ static enum mg_exit_code filter_read(const struct mg_cli *cli, struct filter *re
     enum mg_order_state state = MG_ORDER_STATE_COUNT;
     ret->state = mg_option_text(options->state);
     ret->after = mg_option_text(options->after);
-    (void)snprintf(ret->limit, sizeof(ret->limit), "%lld", (long long)options->limit);
     if (ret->state[0] != '\0' && !mg_order_state_parse(ret->state, strlen(ret->state), &state)) {
         return state_refuse(ret->state);
     }
@@ -82,7 +81,7 @@ static enum mg_exit_code groups_list(struct mg_cli *cli, const struct filter *fi
 {
     const struct mg_failure_filter *wanted = &filter->failures.filter;
     const char *const params[] = {wanted->workflow, wanted->step,  wanted->error, wanted->services,
-                                  wanted->since,    wanted->until, filter->limit, wanted->labels};
+                                  wanted->since,    wanted->until, cli->limit,    wanted->labels};
     struct mg_table table = {0};
     enum mg_exit_code code = mg_table_read(cli, MG_REPORT_FAILURE_GROUPS, params, 8, &table);
     if (code == MG_EXIT_DONE) {
@@ -107,7 +106,7 @@ static enum mg_exit_code failures_list(struct mg_cli *cli, const struct filter *
     const struct mg_failure_filter *wanted = &filter->failures.filter;
     const char *const params[] = {wanted->workflow, wanted->step,  wanted->error,
                                   wanted->services, wanted->since, wanted->until,
-                                  filter->after,    filter->limit, wanted->labels};
+                                  filter->after,    cli->limit,    wanted->labels};
     struct mg_table table = {0};
     enum mg_exit_code code = mg_table_read(cli, MG_REPORT_FAILURES, params, 9, &table);
     if (code == MG_EXIT_DONE) {

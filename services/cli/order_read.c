@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "definition.h"
 #include "io/amqp/topology.h"
+#include "json/scan.h"
 #include "operator/explain.h"
 #include "operator/steps.h"
 #include "processes.h"
@@ -224,7 +225,6 @@ static enum mg_exit_code order_explain(struct mg_cli *cli, const struct order_ta
         return MG_EXIT_DONE;
     }
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-    mg_json_object_begin(json);
     mg_json_member_string(json, "order_id", cli->words.items[0]);
     if (tables->order.row_count > 0) {
         mg_json_member_string(json, "state", mg_table_cell(&tables->order, 0, "state"));
@@ -233,7 +233,6 @@ static enum mg_exit_code order_explain(struct mg_cli *cli, const struct order_ta
     }
     explanation_write(json, cli, tables);
     steps_write(json, &tables->steps);
-    mg_json_object_end(json);
     return mg_answer_print(&answer);
 }
 
@@ -243,17 +242,18 @@ static enum mg_exit_code dossier_print(struct mg_cli *cli, const struct order_ta
 {
     struct mg_answer answer;
     const char *archived_on = mg_table_cell(&tables->order, 0, "archived_on");
-    const char *dossier = mg_table_cell(&tables->dossier, 0, "dossier");
+    struct mg_slice dossier = mg_json_trim(mg_slice_of(mg_table_cell(&tables->dossier, 0, "dossier")));
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-    mg_json_object_begin(json);
     explanation_write(json, cli, tables);
     if (archived_on[0] != '\0') {
         mg_json_member_string(json, "archived_on", archived_on);
     } else {
         mg_json_member_null(json, "archived_on");
     }
-    mg_buf_append_text(json->buf, ", ");
-    mg_buf_append_text(json->buf, dossier + (*dossier == '{')); /* up to its closing bracket */
+    if (dossier.len > strlen("{}")) { /* what is between its brackets */
+        mg_buf_append_text(json->buf, ", ");
+        mg_buf_append(json->buf, dossier.data + 1, dossier.len - 2);
+    }
     return mg_answer_print(&answer);
 }
 
@@ -372,10 +372,7 @@ enum mg_exit_code mg_verb_order_export(struct mg_cli *cli)
 {
     const char *params[] = {cli->words.items[0]};
     struct mg_table dossier = {0};
-    enum mg_exit_code code = mg_cli_open_store(cli, false);
-    if (code == MG_EXIT_DONE) {
-        code = mg_table_read(cli, MG_REPORT_DOSSIER, params, 1, &dossier);
-    }
+    enum mg_exit_code code = mg_table_open(cli, MG_REPORT_DOSSIER, params, 1, &dossier);
     if (code == MG_EXIT_DONE && dossier.row_count == 0) { /* then it may be in the archive */
         mg_table_free(&dossier);
         code = mg_table_read(cli, MG_REPORT_ARCHIVED_DOSSIER, params, 1, &dossier);

@@ -21,7 +21,8 @@
 /* A progress bar looks steady at this pace. */
 #define PROGRESS_PERIOD_MS 50
 /* Up to this number of orders each status is printed; above it, a progress bar. */
-#define SHOW_EACH_MAX 20
+#define SHOW_EACH_MAX    20
+#define STATUS_MAX_BYTES ((size_t)2 * 1024 * 1024) /* twice the largest message */
 
 struct order {
     struct mg_posting posting;
@@ -170,16 +171,20 @@ static void progress_show(void *arg)
 static void message_print(const struct submit *submit, const struct order *order, struct mg_slice message)
 {
     char id[MG_ORDER_ID_MAX + 3];
-    struct mg_answer answer;
+    struct mg_buf text;
     struct mg_err err;
-    (void)mg_answer_begin(submit->cli, &answer);
+    mg_buf_init(&text, STATUS_MAX_BYTES);
     (void)snprintf(id, sizeof(id), "\"%s\"", order->order_id);
-    if (mg_json_set(message, "/order_id", mg_slice_of(id), &answer.buf, &err) != MG_OK) {
-        mg_buf_finish(&answer.buf);
-        (void)mg_cli_fail_err(&err);
-        return;
+    enum mg_class class = mg_json_set(message, "/order_id", mg_slice_of(id), &text, &err);
+    if (class == MG_OK && text.failed) {
+        class = mg_err_set(&err, MG_TRANSIENT, "could not print the status: no memory");
     }
-    (void)mg_answer_print(&answer);
+    if (class == MG_OK) {
+        (void)mg_answer_print_raw(submit->cli, mg_buf_slice(&text));
+    } else {
+        (void)mg_cli_fail_err(&err);
+    }
+    mg_buf_finish(&text);
 }
 
 static void output_print(struct mg_slice output)
@@ -315,9 +320,7 @@ static enum mg_exit_code ids_print(const struct submit *submit)
             continue;
         }
         struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-        mg_json_object_begin(json);
         mg_json_member_string(json, "order_id", submit->orders[i].order_id);
-        mg_json_object_end(json);
         code = mg_answer_print(&answer);
     }
     return code;

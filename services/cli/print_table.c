@@ -76,11 +76,17 @@ void mg_readings_free(struct mg_cli *cli)
 /* Above any payload or story that the database can hold. */
 #define PRINTED_MAX_BYTES ((size_t)1 << 30)
 
-struct mg_json_writer *mg_answer_begin(struct mg_cli *cli, struct mg_answer *ret_answer)
+static struct mg_json_writer *answer_open(struct mg_cli *cli, struct mg_answer *ret_answer)
 {
     ret_answer->cli = cli;
     mg_buf_init(&ret_answer->buf, PRINTED_MAX_BYTES);
     ret_answer->json = mg_json_spaced(&ret_answer->buf);
+    return &ret_answer->json;
+}
+
+struct mg_json_writer *mg_answer_begin(struct mg_cli *cli, struct mg_answer *ret_answer)
+{
+    mg_json_object_begin(answer_open(cli, ret_answer));
     return &ret_answer->json;
 }
 
@@ -121,7 +127,7 @@ static void json_print(struct mg_slice json)
     (void)fwrite(json.data + printed, 1, json.len - printed, stdout);
 }
 
-enum mg_exit_code mg_answer_print(struct mg_answer *answer)
+static enum mg_exit_code answer_out(struct mg_answer *answer)
 {
     struct mg_cli *cli = answer->cli;
     enum mg_exit_code code = MG_EXIT_DONE;
@@ -142,12 +148,18 @@ enum mg_exit_code mg_answer_print(struct mg_answer *answer)
     return code;
 }
 
+enum mg_exit_code mg_answer_print(struct mg_answer *answer)
+{
+    mg_json_object_end(&answer->json);
+    return answer_out(answer);
+}
+
 enum mg_exit_code mg_answer_print_raw(struct mg_cli *cli, struct mg_slice value)
 {
     struct mg_answer answer;
-    (void)mg_answer_begin(cli, &answer);
+    (void)answer_open(cli, &answer);
     mg_buf_append_slice(&answer.buf, value);
-    return mg_answer_print(&answer);
+    return answer_out(&answer);
 }
 
 void mg_answers_end(const struct mg_cli *cli, enum mg_exit_code code)
@@ -193,8 +205,8 @@ static void print_aligned(const struct mg_table *table, const char *const *colum
 enum mg_exit_code mg_table_print_row(struct mg_cli *cli, const struct mg_table *table, int row)
 {
     struct mg_answer answer;
-    mg_table_write_object(mg_answer_begin(cli, &answer), table, row, NULL);
-    return mg_answer_print(&answer);
+    mg_table_write_object(answer_open(cli, &answer), table, row, NULL);
+    return answer_out(&answer);
 }
 
 enum mg_exit_code mg_table_print(struct mg_cli *cli, const struct mg_table *table, const char *const *columns)
@@ -210,15 +222,30 @@ enum mg_exit_code mg_table_print(struct mg_cli *cli, const struct mg_table *tabl
     return code;
 }
 
+enum mg_exit_code mg_table_open(struct mg_cli *cli, enum mg_report report, const char *const *params,
+                                int param_count, struct mg_table *ret_table)
+{
+    enum mg_exit_code code = mg_cli_open_store(cli, false);
+    return code == MG_EXIT_DONE ? mg_table_read(cli, report, params, param_count, ret_table) : code;
+}
+
+enum mg_exit_code mg_table_list(struct mg_cli *cli, enum mg_report report, const char *const *params,
+                                int param_count, const char *const *columns)
+{
+    struct mg_table table = {0};
+    enum mg_exit_code code = mg_table_open(cli, report, params, param_count, &table);
+    code = code == MG_EXIT_DONE ? mg_table_print(cli, &table, columns) : code;
+    mg_table_free(&table);
+    return code;
+}
+
 void mg_cli_print_line(void *arg, const char *line)
 {
     struct mg_cli *cli = arg;
     if (cli->is_json) {
         struct mg_answer answer;
         struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-        mg_json_object_begin(json);
         mg_json_member_string(json, "line", line);
-        mg_json_object_end(json);
         (void)mg_answer_print(&answer);
     } else {
         mg_print(stdout, "%s\n", line);

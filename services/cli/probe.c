@@ -68,11 +68,9 @@ static enum mg_exit_code probe_print(struct mg_cli *cli, const struct probe *pro
     if (cli->is_json) {
         struct mg_answer answer;
         struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-        mg_json_object_begin(json);
         mg_json_member_string(json, "url", probe->url);
         mg_json_member_int(json, "status", probe->status);
         mg_json_member_string(json, "text", probe->text);
-        mg_json_object_end(json);
         enum mg_exit_code code = mg_answer_print(&answer);
         return code != MG_EXIT_DONE ? code : probe->code;
     }
@@ -122,5 +120,5 @@ static enum mg_exit_code verb_probe(struct mg_cli *cli)
 
 const struct mg_verb MG_PROBE_VERBS[] = {
     {"probe", NULL, "[URL]", 0, 1, MG_EXTRA_HTTP | MG_EXTRA_APART, MG_PRINTS_ONE, verb_probe,
-     "checks whether a Makegood process is ready, by its URL or by MAKEGOOD_HTTP"},
+     "checks whether a Makegood process is ready, by its URL or by MAKEGOOD_HTTP", 0},
     {0}};

@@ -72,9 +72,10 @@ static enum mg_exit_code verb_agents(struct mg_cli *cli)
 
 const struct mg_verb MG_SERVER_VERBS[] = {
     {"console", NULL, "", 0, 0, MG_EXTRA_CONSOLE, MG_PRINTS_NOTHING, verb_console,
-     "serves a web page with the same data and, for operators, the same actions"},
+     "serves a web page with the same data and, for operators, the same actions", 0},
     {"gateway", NULL, "", 0, 0, MG_EXTRA_GATEWAY, MG_PRINTS_NOTHING, verb_gateway,
-     "serves clients over HTTP: they post orders, one by one or in batches, read and follow them, wait for their end, and cancel them"},
+     "serves clients over HTTP: they post orders, one by one or in batches, read and follow them, wait for their end, and cancel them",
+     0},
     {"agents", NULL, "FOLDER...", 1, MG_LIST_MAX, MG_EXTRA_AGENTS | MG_EXTRA_APART, MG_PRINTS_NOTHING,
-     verb_agents, "runs an agent for each service file of folders, and follows the folders"},
+     verb_agents, "runs an agent for each service file of folders, and follows the folders", 0},
     {0}};

@@ -29,11 +29,6 @@ struct testing {
 
 /* ---- reading ---- */
 
-static bool is_given(const char *text)
-{
-    return text != NULL && text[0] != '\0';
-}
-
 static enum mg_exit_code service_read(struct testing *testing)
 {
     const char *path = testing->cli->options.service_file;
@@ -42,7 +37,7 @@ static enum mg_exit_code service_read(struct testing *testing)
     struct mg_err err;
     char *text = NULL, warning[MG_TLS_WARNING_SIZE];
     size_t len = 0;
-    if (!is_given(path)) {
+    if (!mg_option_is_given(path)) {
         return mg_cli_fail(MG_EXIT_USAGE, "give the service file with --service FILE");
     }
     enum mg_exit_code code = mg_cli_read_file(path, SERVICE_MAX_BYTES, &text, &len);
@@ -144,7 +139,7 @@ static enum mg_exit_code step_find(struct testing *testing)
     int found = -1, count = 0;
     for (int i = 0; i < workflow->plan.step_count; i++) {
         bool is_its = strcmp(workflow->steps[i].service, testing->service->name) == 0;
-        bool is_meant = !is_given(name) || strcmp(workflow->steps[i].name, name) == 0;
+        bool is_meant = !mg_option_is_given(name) || strcmp(workflow->steps[i].name, name) == 0;
         if (is_its && is_meant) {
             found = i;
             count++;
@@ -158,8 +153,8 @@ static enum mg_exit_code step_find(struct testing *testing)
                                    "%d steps of workflow %s call service %s: name one with --step STEP",
                                    count, workflow->name, testing->service->name)
                      : mg_cli_fail(MG_EXIT_USAGE, "no step%s%s of workflow %s calls service %s",
-                                   is_given(name) ? " " : "", is_given(name) ? name : "", workflow->name,
-                                   testing->service->name);
+                                   mg_option_is_given(name) ? " " : "", mg_option_is_given(name) ? name : "",
+                                   workflow->name, testing->service->name);
 }
 
 /* The calls: those of the workflow's step below the URL, or those of the URL. */
@@ -172,9 +167,9 @@ static enum mg_exit_code calls_read(struct testing *testing)
         return mg_cli_fail(MG_EXIT_ERROR, "could not read the URL: no memory");
     }
     enum mg_exit_code code = MG_EXIT_DONE;
-    if (!is_given(workflow) && is_given(testing->cli->options.step)) {
+    if (!mg_option_is_given(workflow) && mg_option_is_given(testing->cli->options.step)) {
         code = mg_cli_fail(MG_EXIT_USAGE, "--step names a step of --workflow FILE: give both");
-    } else if (strpbrk(url, "?#") == NULL && !is_given(workflow) && !url_split(url, path)) {
+    } else if (strpbrk(url, "?#") == NULL && !mg_option_is_given(workflow) && !url_split(url, path)) {
         code = mg_cli_fail(MG_EXIT_USAGE, "the path of the URL is above %d bytes", URL_PATH_MAX - 1);
     }
     if (code == MG_EXIT_DONE && mg_service_set_url(testing->service, url, &err) != MG_OK) {
@@ -184,8 +179,8 @@ static enum mg_exit_code calls_read(struct testing *testing)
     if (code != MG_EXIT_DONE) {
         return code;
     }
-    code = is_given(workflow) ? mg_definition_read(workflow, &testing->workflow)
-                              : definition_make(testing, path);
+    code = mg_option_is_given(workflow) ? mg_definition_read(workflow, &testing->workflow)
+                                        : definition_make(testing, path);
     return code == MG_EXIT_DONE ? step_find(testing) : code;
 }
 
@@ -195,9 +190,9 @@ static enum mg_exit_code values_read(struct testing *testing)
     struct mg_slice results = {NULL, 0};
     struct mg_err err;
     enum mg_exit_code code =
-        mg_cli_read_json("--payload", is_given(options->payload) ? options->payload : "{}", &testing->payload,
-                         &testing->payload_json);
-    if (code == MG_EXIT_DONE && is_given(options->results)) {
+        mg_cli_read_json("--payload", mg_option_is_given(options->payload) ? options->payload : "{}",
+                         &testing->payload, &testing->payload_json);
+    if (code == MG_EXIT_DONE && mg_option_is_given(options->results)) {
         code = mg_cli_read_json("--results", options->results, &testing->results_text, &results);
     }
     if (code != MG_EXIT_DONE) {
@@ -377,7 +372,6 @@ static enum mg_exit_code json_print(const struct testing *testing)
 {
     struct mg_answer answer;
     struct mg_json_writer *json = mg_answer_begin(testing->cli, &answer);
-    mg_json_object_begin(json);
     mg_json_member_word(json, "service", testing->service->name);
     mg_json_member_string(json, "url", testing->service->url);
     mg_json_member_word(json, "workflow", testing->workflow->name);
@@ -387,7 +381,6 @@ static enum mg_exit_code json_print(const struct testing *testing)
     mg_findings_write(&testing->findings, json);
     advice_json(json, testing);
     calls_json(json, &testing->audit);
-    mg_json_object_end(json);
     return mg_answer_print(&answer);
 }
 

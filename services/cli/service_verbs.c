@@ -16,6 +16,8 @@
 #include "wire/command.h"
 #include "wire/service_control.h"
 
+#define SEE_LIST "; see makegood service list"
+
 /* Without the broker's counts, or without memory, the states are those of the agents' reports. */
 static void mg_queues_put(struct mg_cli *cli, struct mg_table *controlled)
 {
@@ -35,36 +37,13 @@ static enum mg_exit_code verb_service_list(struct mg_cli *cli)
         "service",    "state",        "agents",  "obeying", "breakers_open", "in_flight", "concurrency",
         "rate_per_s", "paused_until", "version", "by_whom", "reason",        NULL};
     struct mg_table table = {0};
-    enum mg_exit_code code = mg_cli_open_store(cli, false);
-    if (code == MG_EXIT_DONE) {
-        code = mg_table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &table);
-    }
+    enum mg_exit_code code = mg_table_open(cli, MG_REPORT_CONTROLLED, NULL, 0, &table);
     if (code == MG_EXIT_DONE) {
         mg_queues_put(cli, &table);
         code = mg_table_print(cli, &table, columns);
     }
     mg_table_free(&table);
     return code;
-}
-
-struct setting_change {
-    bool is_over, is_failed;
-    enum mg_change_result result;
-    uint64_t version;
-    struct mg_err err;
-};
-
-static void setting_answered(void *arg, enum mg_change_result result, uint64_t version,
-                             const struct mg_err *err)
-{
-    struct setting_change *change = arg;
-    change->is_over = true;
-    change->result = result;
-    change->version = version;
-    if (err != NULL) {
-        change->is_failed = true;
-        change->err = *err;
-    }
 }
 
 /* Reads the number of reporting agents, and the version of the current settings. */
@@ -88,14 +67,11 @@ static enum mg_exit_code service_read(struct mg_cli *cli, const char *service, u
 static enum mg_exit_code setting_send(struct mg_cli *cli, const struct mg_service_setting *setting,
                                       uint64_t *ret_version)
 {
-    struct setting_change change = {.is_over = false};
-    mg_store_put_setting(cli->store, setting, setting_answered, &change);
-    if (!mg_cli_wait(cli, &change.is_over, cli->options.timeout_ms)) {
-        return mg_cli_fail(MG_EXIT_TIMED_OUT,
-                           "the database did not answer in time; see makegood service list");
-    }
-    if (change.is_failed) {
-        return mg_cli_fail_err(&change.err);
+    struct mg_stored change = {.is_over = false};
+    mg_store_put_setting(cli->store, setting, mg_on_versioned, &change);
+    enum mg_exit_code code = mg_cli_await_stored(cli, &change, SEE_LIST);
+    if (code != MG_EXIT_DONE) {
+        return code;
     }
     switch (change.result) {
     case MG_CHANGE_DONE:
@@ -113,20 +89,11 @@ static enum mg_exit_code setting_send(struct mg_cli *cli, const struct mg_servic
     return MG_EXIT_DONE;
 }
 
-static bool is_given(const char *text)
+static enum mg_exit_code name_check(const char *service)
 {
-    return text != NULL && text[0] != '\0';
-}
-
-static enum mg_exit_code words_check(const char *service, const char *reason)
-{
-    if (!mg_name_is_valid(service, strlen(service))) {
-        return mg_cli_fail(MG_EXIT_USAGE, "%s: expected a service's name", service);
-    }
-    if (strlen(reason) > MG_COMMAND_REASON_MAX) {
-        return mg_cli_fail(MG_EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
-    }
-    return MG_EXIT_DONE;
+    return mg_name_is_valid(service, strlen(service))
+               ? MG_EXIT_DONE
+               : mg_cli_fail(MG_EXIT_USAGE, "%s: expected a service's name", service);
 }
 
 static enum mg_exit_code setting_do(struct mg_cli *cli, struct mg_service_setting *setting, const char *what)
@@ -138,7 +105,7 @@ static enum mg_exit_code setting_do(struct mg_cli *cli, struct mg_service_settin
     setting->service = cli->words.items[0];
     setting->by = by;
     setting->reason = cli->options.reason;
-    enum mg_exit_code code = words_check(setting->service, setting->reason);
+    enum mg_exit_code code = name_check(setting->service);
     if (code == MG_EXIT_DONE) {
         code = mg_cli_open_store(cli, false);
     }
@@ -155,10 +122,8 @@ static enum mg_exit_code setting_do(struct mg_cli *cli, struct mg_service_settin
     if (cli->is_json) {
         struct mg_answer answer;
         struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-        mg_json_object_begin(json);
         mg_json_member_string(json, "service", setting->service);
         mg_json_member_int(json, "version", (int64_t)version);
-        mg_json_object_end(json);
         code = mg_answer_print(&answer);
     } else {
         mg_print(stdout, "service %s: version %llu, %s\n", setting->service, (unsigned long long)version,
@@ -191,7 +156,7 @@ static enum mg_exit_code verb_service_limit(struct mg_cli *cli)
 {
     struct mg_service_setting setting = {.verb = MG_SETTING_LIMIT};
     const struct mg_cli_options *options = &cli->options;
-    if (!is_given(options->concurrency) && !is_given(options->rate)) {
+    if (!mg_option_is_given(options->concurrency) && !mg_option_is_given(options->rate)) {
         return mg_cli_fail(MG_EXIT_USAGE, "name a limit: --concurrency N, --rate N, or none for either");
     }
     if (!mg_limit_parse(options->concurrency, true, MG_SERVICE_CONCURRENCY_MAX, &setting.concurrency)) {
@@ -207,23 +172,18 @@ static enum mg_exit_code verb_service_limit(struct mg_cli *cli)
 }
 
 struct forgetting {
-    bool is_over, is_failed;
+    struct mg_stored stored;
     enum mg_forget_result result;
     char why[512];
-    struct mg_err err;
 };
 
 static void forget_answered(void *arg, enum mg_forget_result result, const char *why,
                             const struct mg_err *err)
 {
     struct forgetting *forgetting = arg;
-    forgetting->is_over = true;
     forgetting->result = result;
     (void)snprintf(forgetting->why, sizeof(forgetting->why), "%s", why);
-    forgetting->is_failed = err != NULL;
-    if (err != NULL) {
-        forgetting->err = *err;
-    }
+    mg_on_stored(&forgetting->stored, err);
 }
 
 static enum mg_exit_code forget_print(struct mg_cli *cli, const char *service,
@@ -240,10 +200,8 @@ static enum mg_exit_code forget_print(struct mg_cli *cli, const char *service,
     if (cli->is_json) {
         struct mg_answer answer;
         struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-        mg_json_object_begin(json);
         mg_json_member_string(json, "service", service);
         mg_json_member_bool(json, "is_forgotten", true);
-        mg_json_object_end(json);
         return mg_answer_print(&answer);
     }
     mg_print(stdout, "service %s: forgotten; the next report of an agent makes it known again\n", service);
@@ -253,10 +211,10 @@ static enum mg_exit_code forget_print(struct mg_cli *cli, const char *service,
 static enum mg_exit_code verb_service_forget(struct mg_cli *cli)
 {
     const char *service = cli->words.items[0];
-    struct forgetting forgetting = {.is_over = false};
+    struct forgetting forgetting = {.why = ""};
     char by[MG_COMMAND_BY_MAX + 1];
     mg_cli_by(cli, by, sizeof(by));
-    enum mg_exit_code code = words_check(service, cli->options.reason);
+    enum mg_exit_code code = name_check(service);
     if (code == MG_EXIT_DONE) {
         code = mg_cli_open_store(cli, false);
     }
@@ -264,26 +222,24 @@ static enum mg_exit_code verb_service_forget(struct mg_cli *cli)
         return code;
     }
     mg_store_forget_service(cli->store, service, cli->options.reason, by, forget_answered, &forgetting);
-    if (!mg_cli_wait(cli, &forgetting.is_over, cli->options.timeout_ms)) {
-        return mg_cli_fail(MG_EXIT_TIMED_OUT,
-                           "the database did not answer in time; see makegood service list");
-    }
-    return forgetting.is_failed ? mg_cli_fail_err(&forgetting.err) : forget_print(cli, service, &forgetting);
+    code = mg_cli_await_stored(cli, &forgetting.stored, SEE_LIST);
+    return code == MG_EXIT_DONE ? forget_print(cli, service, &forgetting) : code;
 }
 
 #define CHANGES_SERVICE (MG_EXTRA_REASON | MG_EXTRA_VERSION)
 
 const struct mg_verb MG_SERVICE_VERBS[] = {
     {"service", "list", "", 0, 0, 0, MG_PRINTS_LIST, verb_service_list,
-     "lists services, their pause and limits, and the agents that apply them"},
+     "lists services, their pause and limits, and the agents that apply them", 0},
     {"service", "pause", "SERVICE", 1, 1, CHANGES_SERVICE | MG_EXTRA_PAUSE, MG_PRINTS_ONE, verb_service_pause,
-     "stops all calls of a service; its steps wait and use up no attempt"},
+     "stops all calls of a service; its steps wait and use up no attempt", 0},
     {"service", "resume", "SERVICE", 1, 1, CHANGES_SERVICE, MG_PRINTS_ONE, verb_service_resume,
-     "ends the pause of a service"},
+     "ends the pause of a service", 0},
     {"service", "limit", "SERVICE", 1, 1, CHANGES_SERVICE | MG_EXTRA_LIMITS, MG_PRINTS_ONE,
-     verb_service_limit, "sets limits for the calls of all its agents together"},
+     verb_service_limit, "sets limits for the calls of all its agents together", 0},
     {"service", "forget", "SERVICE", 1, 1, MG_EXTRA_REASON, MG_PRINTS_ONE, verb_service_forget,
-     "deletes the reports, pause, limits and alert of a removed service"},
+     "deletes the reports, pause, limits and alert of a removed service", 0},
     {"service", "test", "URL", 1, 1, MG_EXTRA_AUDIT | MG_EXTRA_APART, MG_PRINTS_ONE, mg_verb_service_test,
-     "calls a running service as an agent would, with real effects, and prints the promises that it keeps"},
+     "calls a running service as an agent would, with real effects, and prints the promises that it keeps",
+     0},
     {0}};

@@ -224,18 +224,18 @@ static enum mg_exit_code verb_db_status(struct mg_cli *cli)
 
 const struct mg_verb MG_BROKER_VERBS[] = {
     {"broker", "apply", "", 0, 0, MG_EXTRA_SERVICE | MG_EXTRA_CLIENT, MG_PRINTS_LIST, verb_broker_apply,
-     "declares exchanges, queues and bindings"},
+     "declares exchanges, queues and bindings", 0},
     {"broker", "check", "", 0, 0, MG_EXTRA_SERVICE | MG_EXTRA_CLIENT, MG_PRINTS_LIST, verb_broker_check,
-     "lists missing and different exchanges, queues and bindings"},
+     "lists missing and different exchanges, queues and bindings", 0},
     {0}};
 
 const struct mg_verb MG_DB_VERBS[] = {
     {"db", "migrate", "", 0, 0, MG_EXTRA_MIGRATIONS, MG_PRINTS_LIST, verb_db_migrate,
-     "migrates the schema to this version"},
+     "migrates the schema to this version", 0},
     {"db", "status", "", 0, 0, 0, MG_PRINTS_ONE, verb_db_status,
-     "shows the server, its settings and the schema's version"},
+     "shows the server, its settings and the schema's version", 0},
     {"db", "vacuum-policy", "", 0, 0, MG_EXTRA_POLICY, MG_PRINTS_ONE, mg_verb_db_vacuum_policy,
-     "shows or sets the ages for moving orders to the archive and for dropping its days"},
+     "shows or sets the ages for moving orders to the archive and for dropping its days", 0},
     {"db", "retain", "", 0, 0, MG_EXTRA_EXPORT, MG_PRINTS_LIST, mg_verb_db_retain,
-     "creates the archive's next days, exports and drops the old ones; to be run once a day"},
+     "creates the archive's next days, exports and drops the old ones; to be run once a day", 0},
     {0}};

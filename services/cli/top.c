@@ -363,7 +363,6 @@ static enum mg_exit_code print_json(struct mg_cli *cli, struct mg_top_view *view
     for (int row = 0; row < view->services.row_count; row++) { /* out of memory: reported state */
         (void)mg_table_put(&view->services, row, "state", mg_top_service_state(view, row));
     }
-    mg_json_object_begin(json);
     mg_json_member_bool(json, "is_well", wrong == 0);
     mg_json_member_string(json, "why", reasons);
     list_write(json, "leader", &view->leader);
@@ -381,7 +380,6 @@ static enum mg_exit_code print_json(struct mg_cli *cli, struct mg_top_view *view
         mg_json_object_end(json);
     }
     mg_json_array_end(json);
-    mg_json_object_end(json);
     return mg_answer_print(&answer);
 }
 
@@ -430,5 +428,5 @@ static enum mg_exit_code verb_top(struct mg_cli *cli)
 
 const struct mg_verb MG_TOP_VERBS[] = {
     {"top", NULL, "", 0, 0, 0, MG_PRINTS_ONE, verb_top,
-     "shows orders, services, failures, oldest waits, alerts and queues, each second"},
+     "shows orders, services, failures, oldest waits, alerts and queues, each second", 0},
     {0}};

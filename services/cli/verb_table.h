@@ -66,6 +66,7 @@ struct mg_verb {
     enum mg_prints prints;
     cli_verb_fn *run;
     const char *summary;
+    int arg; /* for `run`, if several verbs have one */
 };
 
 /* Each ends with noun NULL. */

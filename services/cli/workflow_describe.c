@@ -328,13 +328,11 @@ enum mg_exit_code mg_verb_workflow_describe(struct mg_cli *cli)
         return MG_EXIT_DONE;
     }
     telling.json = mg_answer_begin(cli, &answer);
-    mg_json_object_begin(telling.json);
     mg_json_member_word(telling.json, "workflow", workflow->name);
     mg_json_member_int(telling.json, "version", workflow->version);
     mg_json_member_array(telling.json, "sentences");
     all_say(&telling);
     mg_json_array_end(telling.json);
-    mg_json_object_end(telling.json);
     mg_workflow_destroy(workflow);
     return mg_answer_print(&answer);
 }

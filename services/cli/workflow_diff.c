@@ -361,14 +361,12 @@ static enum mg_exit_code diff_print(struct diffing *diffing)
         return MG_EXIT_DONE;
     }
     diffing->json = mg_answer_begin(diffing->cli, &answer);
-    mg_json_object_begin(diffing->json);
     mg_json_member_word(diffing->json, "workflow", diffing->new->name);
     mg_json_member_int(diffing->json, "from_version", diffing->old->version);
     mg_json_member_int(diffing->json, "to_version", diffing->new->version);
     mg_json_member_array(diffing->json, "changes");
     workflow_diff(diffing);
     mg_json_array_end(diffing->json);
-    mg_json_object_end(diffing->json);
     return mg_answer_print(&answer);
 }
 

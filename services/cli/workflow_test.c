@@ -330,7 +330,6 @@ static enum mg_exit_code json_print(const struct testing *testing)
 {
     struct mg_answer answer;
     struct mg_json_writer *json = mg_answer_begin(testing->cli, &answer);
-    mg_json_object_begin(json);
     mg_json_member_word(json, "workflow", testing->workflow->name);
     mg_json_member_int(json, "version", testing->workflow->version);
     mg_json_member_int(json, "passed", testing->cases->case_count - testing->failed_count);
@@ -344,7 +343,6 @@ static enum mg_exit_code json_print(const struct testing *testing)
     mg_json_member_array(json, "not_covered");
     branches_each(testing, missing_write, json);
     mg_json_array_end(json);
-    mg_json_object_end(json);
     return mg_answer_print(&answer);
 }
 
@@ -440,7 +438,7 @@ static enum mg_exit_code test(struct testing *testing)
         return code;
     }
     branches_each(testing, branch_count, testing);
-    if (testing->cli->options.junit_file != NULL && testing->cli->options.junit_file[0] != '\0') {
+    if (mg_option_is_given(testing->cli->options.junit_file)) {
         code = junit_write(testing, testing->cli->options.junit_file);
     }
     if (testing->cli->is_json) {

@@ -28,7 +28,6 @@ static enum mg_exit_code definition_print(struct mg_cli *cli, const char *path,
         return MG_EXIT_DONE;
     }
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
-    mg_json_object_begin(json);
     mg_json_member_string(json, "file", path);
     mg_json_member_string(json, "workflow", workflow->name);
     mg_json_member_int(json, "version", workflow->version);
@@ -41,7 +40,6 @@ static enum mg_exit_code definition_print(struct mg_cli *cli, const char *path,
     }
     mg_workflow_hints(workflow, hint_write, json);
     mg_json_array_end(json);
-    mg_json_object_end(json);
     return mg_answer_print(&answer);
 }
 
@@ -129,28 +127,12 @@ static enum mg_exit_code verb_workflow_check(struct mg_cli *cli)
     return worst != MG_EXIT_DONE ? worst : code;
 }
 
-struct storing {
-    bool is_over;
-    bool is_failed;
-    struct mg_err err;
-};
-
-static void definition_stored(void *arg, const struct mg_err *err)
-{
-    struct storing *storing = arg;
-    storing->is_over = true;
-    if (err != NULL) {
-        storing->is_failed = true;
-        storing->err = *err;
-    }
-}
-
 static enum mg_exit_code definition_store(struct mg_cli *cli, const char *path,
                                           const struct mg_workflow *workflow,
                                           struct mg_workflow_services *services)
 {
-    struct storing storing = {.is_over = false};
-    mg_store_put_workflow(cli->store, workflow->name, workflow->version, workflow->text, definition_stored,
+    struct mg_stored storing = {.is_over = false};
+    mg_store_put_workflow(cli->store, workflow->name, workflow->version, workflow->text, mg_on_stored,
                           &storing);
     if (!mg_cli_wait(cli, &storing.is_over, cli->options.timeout_ms)) {
         return mg_cli_fail(MG_EXIT_TIMED_OUT, "%s: the database did not answer in time", path);
@@ -184,16 +166,7 @@ static enum mg_exit_code verb_workflow_load(struct mg_cli *cli)
 
 static enum mg_exit_code verb_workflow_list(struct mg_cli *cli)
 {
-    struct mg_table table = {0};
-    enum mg_exit_code code = mg_cli_open_store(cli, false);
-    if (code == MG_EXIT_DONE) {
-        code = mg_table_read(cli, MG_REPORT_WORKFLOWS, NULL, 0, &table);
-    }
-    if (code == MG_EXIT_DONE) {
-        code = mg_table_print(cli, &table, NULL);
-    }
-    mg_table_free(&table);
-    return code;
+    return mg_table_list(cli, MG_REPORT_WORKFLOWS, NULL, 0, NULL);
 }
 
 static void text_put(void *arg, const char *text)
@@ -216,21 +189,21 @@ static enum mg_exit_code verb_workflow_states(struct mg_cli *cli)
 
 const struct mg_verb MG_WORKFLOW_VERBS[] = {
     {"workflow", "check", "FILE...", 1, MG_LIST_MAX, MG_EXTRA_STRICT, MG_PRINTS_LIST, verb_workflow_check,
-     "lists all mistakes in definitions, warns of services without a queue, stores nothing"},
+     "lists all mistakes in definitions, warns of services without a queue, stores nothing", 0},
     {"workflow", "load", "FILE...", 1, MG_LIST_MAX, MG_EXTRA_STRICT, MG_PRINTS_LIST, verb_workflow_load,
-     "checks and stores definitions"},
+     "checks and stores definitions", 0},
     {"workflow", "list", "", 0, 0, 0, MG_PRINTS_LIST, verb_workflow_list,
-     "lists stored definitions and their open orders"},
+     "lists stored definitions and their open orders", 0},
     {"workflow", "show", "NAME [VERSION]", 1, 2, 0, MG_PRINTS_TEXT, mg_verb_workflow_show,
-     "prints a stored definition as it was loaded, the newest version if none is given"},
+     "prints a stored definition as it was loaded, the newest version if none is given", 0},
     {"workflow", "draw", "FILE", 1, 1, MG_EXTRA_DRAW | MG_EXTRA_APART | MG_EXTRA_ALONE, MG_PRINTS_TEXT,
-     mg_verb_workflow_draw, "prints the picture of a definition's steps"},
+     mg_verb_workflow_draw, "prints the picture of a definition's steps", 0},
     {"workflow", "describe", "FILE|NAME [VERSION]", 1, 2, 0, MG_PRINTS_ONE, mg_verb_workflow_describe,
-     "prints a definition in sentences"},
+     "prints a definition in sentences", 0},
     {"workflow", "diff", "A B | NAME VERSION VERSION", 2, 3, 0, MG_PRINTS_ONE, mg_verb_workflow_diff,
-     "prints the changes between two definitions by meaning; exit code 1 if there are any"},
+     "prints the changes between two definitions by meaning; exit code 1 if there are any", 0},
     {"workflow", "test", "FILE CASES", 2, 2, MG_EXTRA_TEST | MG_EXTRA_APART, MG_PRINTS_ONE,
-     mg_verb_workflow_test, "runs a definition against cases, without servers"},
+     mg_verb_workflow_test, "runs a definition against cases, without servers", 0},
     {"workflow", "states", "", 0, 0, MG_EXTRA_STATES, MG_PRINTS_TEXT, verb_workflow_states,
-     "prints the tables of states, as diagrams or CSV"},
+     "prints the tables of states, as diagrams or CSV", 0},
     {0}};
