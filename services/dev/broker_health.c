@@ -1,7 +1,4 @@
-/* A RabbitMQ that lives and does not work, after a full disk for example: see dev_run.h and broker_health.h.
- */
-#include "broker_health.h"
-
+/* A RabbitMQ that lives and does not work, after a full disk for example. See dev_run.h. */
 #include "base/clock.h"
 #include "dev_run.h"
 

@@ -17,7 +17,6 @@
 #include "io/pg/dsn.h"
 #include "part_log.h"
 #include "ports.h"
-#include "shell.h"
 #include "wire/http_url.h"
 
 /* initdb takes some seconds of a processor, which many others may want. */
@@ -345,7 +344,7 @@ static enum mg_class ready_wait(struct mg_dev *dev, struct mg_err *err)
 }
 
 /* Variables for the tool, for a shell to read. */
-static enum mg_class env_write(const struct mg_dev *dev, struct mg_err *err)
+static enum mg_class env_write(struct mg_dev *dev, struct mg_err *err)
 {
     struct mg_buf text;
     mg_buf_init(&text, TEXT_MAX);
@@ -387,36 +386,24 @@ static void on_logs_look(void *arg)
     mg_part_logs_bound(((struct mg_dev *)arg)->logs);
 }
 
+static enum mg_class looks_start(struct mg_dev *dev, struct mg_err *err)
+{
+    dev->logs_look = mg_timer_create(dev->loop, on_logs_look, dev);
+    if (dev->logs_look == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
+    }
+    enum mg_class class = mg_dev_take_services(dev, topology_apply, err);
+    return class == MG_OK && dev->servers.has_rabbit ? mg_dev_check_rabbit(dev, topology_apply, err) : class;
+}
+
 static enum mg_class start(struct mg_dev *dev, struct mg_err *err)
 {
-    enum mg_class class = servers_start(dev, err);
-    if (class == MG_OK) {
-        class = servers_fill(dev, err);
-    }
-    if (class == MG_OK) {
-        class = mg_dev_start_programs(dev, err);
-    }
-    if (class == MG_OK) {
-        class = store_open(dev, err);
-    }
-    if (class == MG_OK) {
-        class = workflows_load(dev, err);
-    }
-    if (class == MG_OK) {
-        class = ready_wait(dev, err);
-    }
-    if (class == MG_OK) {
-        class = env_write(dev, err);
-    }
-    if (class == MG_OK) {
-        dev->logs_look = mg_timer_create(dev->loop, on_logs_look, dev);
-        class = dev->logs_look != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
-    }
-    if (class == MG_OK) {
-        class = mg_dev_take_services(dev, topology_apply, err);
-    }
-    if (class == MG_OK && dev->servers.has_rabbit) {
-        class = mg_dev_check_rabbit(dev, topology_apply, err);
+    static mg_dev_work_fn *const STEPS[] = {servers_start, servers_fill,   mg_dev_start_programs,
+                                            store_open,    workflows_load, ready_wait,
+                                            env_write,     looks_start};
+    enum mg_class class = MG_OK;
+    for (size_t i = 0; i < sizeof(STEPS) / sizeof(STEPS[0]) && class == MG_OK; i++) {
+        class = STEPS[i](dev, err);
     }
     return class;
 }

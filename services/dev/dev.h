@@ -7,8 +7,7 @@
  *   doors.c             tokens, and the lines that show the way in
  *   service_agents.c    --service: names, files; added.c: services that are added while all runs
  *   workflow_folder.c   a folder of workflows, loaded and loaded again
- *   numbering.c         the version of a changed definition
- *   servers.c           private servers: postgres.c, rabbit.c
+ *   servers.c           private servers
  *   broker_health.c     a RabbitMQ that lives and does not work
  *   part.c              processes: start, restart, end; part_log.c
  *   dev_folder.c        the state folder and its lock

@@ -2,13 +2,18 @@
 #ifndef MG_DEV_DEV_RUN_H
 #define MG_DEV_DEV_RUN_H
 
-#include "broker_health.h"
 #include "dev.h"
 #include "io/store/store.h"
 #include "part.h"
 #include "servers.h"
 #include "service_agents.h"
 #include "workflow_folder.h"
+
+/* The judgement on a server that is tried again and again. {0} at first. */
+struct mg_health {
+    int64_t failing_since_ms; /* 0: the last try went well */
+    int64_t good_at_ms;       /* the last try that did; 0: none */
+};
 
 struct mg_dev {
     const struct mg_dev_options *options;
@@ -69,6 +74,10 @@ bool mg_dev_begin_job(struct mg_dev *dev, mg_dev_work_fn *work, void (*done)(str
 bool mg_dev_is_job_done(const struct mg_dev *dev);
 
 /* ---- broker_health.c ---- */
+
+/* Takes the outcome of a try at `now_ms`, of a process that was started at `started_at_ms`. True: it has not
+ * worked for a minute, or, if it never has, for the time of a slow start. All times are of the boot clock. */
+bool mg_health_take(struct mg_health *health, bool is_good, int64_t started_at_ms, int64_t now_ms);
 
 /* From now on tries the private RabbitMQ by `check`, and starts it again when it has not worked for a minute.
  * MG_TRANSIENT: no memory. */

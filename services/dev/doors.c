@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/id.h"
-#include "shell.h"
 
 #define TOKEN_FILE "token"
 #define LINE_SIZE  256
@@ -13,6 +12,19 @@
 #define WEBHOOK_KEY_FILE "webhook-key"
 #define WEBHOOK_LINE_MAX 4096
 #define BODY_MAX         ((size_t)64 * 1024) /* of the order that is shown */
+
+void mg_shell_append(struct mg_buf *buf, struct mg_slice text)
+{
+    mg_buf_append_text(buf, "'");
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] == '\'') {
+            mg_buf_append_text(buf, "'\\''"); /* no escape inside: the quotes end and begin again */
+        } else {
+            mg_buf_append(buf, &text.data[i], 1);
+        }
+    }
+    mg_buf_append_text(buf, "'");
+}
 
 static enum mg_class tokens_write(const struct mg_state *state, const char *file, const char *user,
                                   const char *token, struct mg_err *err)

@@ -1,4 +1,4 @@
-/* The gateway and the console of `makegood dev`, and the way in to them. */
+/* The gateway and the console of `makegood dev`, and the way in to them; words for a shell. */
 #ifndef MG_DEV_DOORS_H
 #define MG_DEV_DOORS_H
 
@@ -20,6 +20,9 @@ enum mg_class mg_doors_write_tokens(const struct mg_state *state, char ret_token
 /* Draws the secret of the webhook, the same for later starts, and writes the gateway's files of webhooks. */
 enum mg_class mg_doors_write_webhook(const struct mg_state *state, const char *url,
                                      struct mg_err *err) MG_MUSTCHECK;
+
+/* Appends the text as one word, in single quotes (POSIX.1-2017, Shell Command Language, 2.2.2). */
+void mg_shell_append(struct mg_buf *buf, struct mg_slice text);
 
 struct mg_doors_view {
     const char *state; /* the state folder, as it was given */

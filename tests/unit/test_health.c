@@ -1,5 +1,5 @@
 /* The judgement on a server that lives and does not work. */
-#include "dev/broker_health.h"
+#include "dev/dev_run.h"
 #include "suite.h"
 
 #define MINUTE 60000

@@ -1,5 +1,5 @@
 /* The version of a definition under development. */
-#include "dev/numbering.h"
+#include "dev/workflow_folder.h"
 #include "suite.h"
 
 START_TEST(a_raised_version_counts_as_it_is)

@@ -1,5 +1,5 @@
 /* Words for a shell, as `makegood dev` prints and writes them. */
-#include "dev/shell.h"
+#include "dev/doors.h"
 #include "suite.h"
 
 static void assert_word(const char *text, const char *word)
