@@ -3,7 +3,8 @@
 
 tests/guards.tsv has a line for each guard that was deleted once to find the tests that fail without it. Each line is complete, and
 each test exists: a test of ctest, one function of it as TEST:FUNCTION, or a script by its path. The tables of the simulator's
-mutations and of the model's guards have a row for each, and no other. Would catch: a renamed test, after which a guard has none.
+mutations and of the model's guards have a row for each, and no other; a mutation takes out a guard of a law. Would catch: a renamed
+test, after which a guard has none.
 """
 
 import itertools
@@ -69,6 +70,9 @@ def check_tables(source):
                               ("tests/model/README.md", "| guard | without it |", set(re.findall(r'^    "([^"]+)":', model, re.MULTILINE)))):
         for name in sorted(first_cells(source / page, head) ^ there):
             yield f"{page}: the table `{head}` {'lacks' if name in there else 'has one too many:'} {name}"
+    for row in (source / "tests/sim/README.md").read_text(encoding="utf-8").split("\n| patch |", 1)[1].splitlines()[2:]:
+        if row.startswith("| ") and not row.split(" | ")[1].startswith("law "):
+            yield f"tests/sim/README.md: no law: {row}"
 
 
 def main(words):
