@@ -2,8 +2,8 @@
 #include <check.h>
 #include <string.h>
 
+#include "fake_clock.h"
 #include "io/store/store_private.h"
-#include "still_clock.h"
 #include "suite.h"
 
 static struct mg_store store;
@@ -11,7 +11,7 @@ static struct mg_store store;
 static void setup(void)
 {
     memset(&store, 0, sizeof(store));
-    still_clock_advance(3600000);
+    fake_clock_pass(3600000);
 }
 
 static void teardown(void)
@@ -42,7 +42,7 @@ START_TEST(the_failing_request_of_one_client_is_not_the_stores)
 {
     for (int i = 0; i < 30; i++) {
         answered(MG_REPORT_ORDER, "o1", "22021");
-        still_clock_advance(1000);
+        fake_clock_pass(1000);
         ck_assert_int_eq(fails_for_ms(), 0);
     }
 }
@@ -52,10 +52,10 @@ END_TEST
 START_TEST(requests_for_different_things_that_fail_are_the_stores)
 {
     answered(MG_REPORT_ORDER, "o1", "42501");
-    still_clock_advance(MG_READS_FAIL_MS - 1);
+    fake_clock_pass(MG_READS_FAIL_MS - 1);
     answered(MG_REPORT_ORDER, "o2", "42501");
     ck_assert_int_eq(fails_for_ms(), 0);
-    still_clock_advance(1);
+    fake_clock_pass(1);
     ck_assert_int_eq(fails_for_ms(), MG_READS_FAIL_MS);
     answered(MG_REPORT_ORDER_EVENTS, "o3", NULL); /* of another table */
     ck_assert_int_eq(fails_for_ms(), MG_READS_FAIL_MS);
@@ -69,9 +69,9 @@ START_TEST(a_failure_that_no_request_repeats_is_forgotten)
 {
     answered(MG_REPORT_ORDER, "o1", "42501");
     answered(MG_REPORT_ORDER, "o2", "42501");
-    still_clock_advance(MG_READS_FAIL_MS);
+    fake_clock_pass(MG_READS_FAIL_MS);
     ck_assert_int_eq(fails_for_ms(), MG_READS_FAIL_MS);
-    still_clock_advance(MG_READS_FAIL_MS);
+    fake_clock_pass(MG_READS_FAIL_MS);
     ck_assert_int_eq(fails_for_ms(), 0);
 }
 END_TEST
@@ -82,10 +82,10 @@ START_TEST(a_lock_time_out_alone_is_the_tables)
     const struct mg_err err = {.text = "no session"};
     const struct mg_pg_answer lost = {.fault = MG_PG_LOST, .sqlstate = "", .err = &err};
     mg_reads_note(&store, MG_REPORT_ORDER, "order", (struct mg_slice){"o1", 3}, 1, &lost);
-    still_clock_advance(MG_READS_FAIL_MS);
+    fake_clock_pass(MG_READS_FAIL_MS);
     ck_assert_int_eq(fails_for_ms(), 0);
     answered(MG_REPORT_ORDER, "o1", "55P03");
-    still_clock_advance(MG_READS_FAIL_MS);
+    fake_clock_pass(MG_READS_FAIL_MS);
     ck_assert_int_eq(fails_for_ms(), MG_READS_FAIL_MS);
 }
 END_TEST

@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../unit/fake_loop.h"
-#include "../../unit/still_clock.h"
-#include "fakes.h"
+#include "fake_broker.h"
+#include "fake_http.h"
+#include "fake_loop.h"
 #include "http_agent.h"
 #include "recorded.h"
 
 #define WAVE_ORDERS   16 /* at three requests each, as many as the fakes have room for */
 #define WAVE_REQUESTS (WAVE_ORDERS * RECORDED_STEPS)
-_Static_assert(WAVE_REQUESTS <= FAKE_MAX, "the fakes hold all that is under way");
+_Static_assert(WAVE_REQUESTS <= FAKE_CALLS_MAX, "the fakes hold all that is under way");
 
 static struct mg_agent agent;
 
@@ -40,14 +40,14 @@ static void deliver(const char id[RECORDED_ID_SIZE], int step)
     const char *name = STEPS[step];
     char body[2048];
     (void)snprintf(body, sizeof(body), RECORDED_REQUEST, id, name, id, name, id, name, PATHS[step], id);
-    fakes_deliver(MG_LINE_NORMAL, body, false, 0);
+    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LINE_NORMAL, .type = "request", .body = body});
 }
 
 /* Drops the fakes' records of finished work, so that there is room for the next. */
 static void fakes_forget(void)
 {
-    fakes.call_count = fakes.reply_count = 0;
-    memset(fakes.story, 0, sizeof(fakes.story));
+    fake_broker_forget();
+    fake_http.count = fake_broker.acked = 0;
 }
 
 static void wave(int first)
@@ -64,23 +64,18 @@ static void wave(int first)
         deliver(order_id, i % RECORDED_STEPS);
         settle();
     }
-    for (int i = 0; i < fakes.call_count; i++) {
-        fakes_answer(i, &answer);
+    for (int i = 0; i < fake_http.count; i++) {
+        fake_http_answer(i, &answer);
         settle();
     }
-    for (int i = 0; i < WAVE_REQUESTS && fakes.reply_count == WAVE_REQUESTS; i++) {
-        fakes_confirm(MG_PUBLISH_CONFIRMED);
+    for (int i = 0; i < WAVE_REQUESTS && fake_broker_count("reply") == WAVE_REQUESTS; i++) {
+        fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
         settle();
     }
-    int acked = 0;
-    for (const char *at = fakes.story; *at != '\0'; at++) {
-        acked += *at == 'a' ? 1 : 0;
-    }
-    if (fakes.call_count != WAVE_REQUESTS || acked != WAVE_REQUESTS) {
+    if (fake_http.count != WAVE_REQUESTS || fake_broker.acked != WAVE_REQUESTS) {
         fail("the requests did not go through; look at the log above");
     }
-    still_clock_advance(1);
-    fake_loop_advance(1);
+    fake_loop_pass(1);
 }
 
 int main(int argc, char **argv)
@@ -97,13 +92,14 @@ int main(int argc, char **argv)
     struct mg_list service_files = {.items = {argv[1]}, .count = 1};
     mg_log_open("agent", options.instance, MG_LOG_WARN);
     fake_loop_reset();
-    fakes_reset();
+    fake_broker_reset();
+    fake_http_reset();
     struct mg_metrics *metrics = mg_metrics_create();
     if (mg_agent_load(&agent, &options, &service_files, 0, &err) != MG_OK ||
         mg_agent_start(&agent, NULL, metrics, &err) != MG_OK) {
         fail(err.text);
     }
-    fakes.broker.on_state(fakes.broker.arg, true, "");
+    fake_broker_connect(true);
     settle();
     long waves = strtol(argv[2], NULL, 10);
     for (long i = 0; i < waves; i++) {

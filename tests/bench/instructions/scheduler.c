@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../unit/still_clock.h"
 #include "base/log.h"
-#include "fakes.h"
+#include "fake_broker.h"
+#include "fake_clock.h"
+#include "fake_loop.h"
+#include "fake_store.h"
 #include "recorded.h"
 #include "scheduler.h"
 
@@ -47,16 +49,7 @@ static void settle(void)
         has_run = fake_store_answer() || has_run;
         has_run = fake_broker_confirm() || has_run;
     }
-    still_clock_advance(PACE_MS);
-    fake_loop_advance(PACE_MS);
-}
-
-static void published_forget(void)
-{
-    for (int i = 0; i < fake_broker.count; i++) {
-        free(fake_broker.published[i].body);
-    }
-    fake_broker.count = 0;
+    fake_loop_pass(PACE_MS);
 }
 
 struct order {
@@ -112,7 +105,7 @@ static void wave(int first)
         fake_broker_count("status") != 2 * WAVE_ORDERS) {
         fail("the orders did not go through; look at the log above");
     }
-    published_forget();
+    fake_broker_forget();
 }
 
 int main(int argc, char **argv)

@@ -7,18 +7,45 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../fake_loop.h"
-#include "../still_clock.h"
 #include "base/clock.h"
 #include "core/key.h"
+#include "fake_loop.h"
 
 #define PATIENCE_MS 120000 /* of the test's time, which costs none */
 
 struct mg_agent flow_agent;
+char flow_story[256];
 const struct mg_span_sink *flow_spans;
 static struct mg_serving_options options;
 static struct mg_list service_files;
 static struct mg_metrics *metrics;
+
+static void tell(char letter)
+{
+    size_t len = strlen(flow_story);
+    ck_assert_uint_lt(len + 1, sizeof(flow_story));
+    flow_story[len] = letter;
+}
+
+static void on_action(char action, const struct mg_delivery *delivery)
+{
+    (void)delivery;
+    tell(action);
+}
+
+static void on_publish(const struct mg_message *message)
+{
+    if (strcmp(message->type, "reply") == 0) {
+        tell('r');
+    }
+}
+
+static void on_call(const struct fake_call *call)
+{
+    if (call->is_open) {
+        tell('c');
+    }
+}
 
 static void start(const char *members)
 {
@@ -33,7 +60,12 @@ static void start(const char *members)
     ck_assert_int_eq(write(fd, text, (size_t)len), len);
     close(fd);
 
-    fakes_reset();
+    fake_broker_reset();
+    fake_http_reset();
+    memset(flow_story, 0, sizeof(flow_story));
+    fake_broker.on_action = on_action;
+    fake_broker.on_publish = on_publish;
+    fake_http.on_call = on_call;
     mg_log_open("test", "test", MG_LOG_ERROR);
     memset(&options, 0, sizeof(options));
     service_files.items[0] = path;
@@ -48,7 +80,7 @@ static void start(const char *members)
     fake_loop_reset();
     metrics = mg_metrics_create();
     ck_assert_msg(mg_agent_start(&flow_agent, NULL, metrics, &err) == MG_OK, "%s", err.text);
-    fakes_connect(true);
+    fake_broker_connect(true);
 }
 
 static void flow_trust(void)
@@ -57,7 +89,7 @@ static void flow_trust(void)
         (void)mg_suspects_came(&flow_agent.suspects, i, MG_SUSPECT_NOT);
     }
     mg_served_consume(&flow_agent.served[0]);
-    memset(fakes.story, 0, sizeof(fakes.story));
+    memset(flow_story, 0, sizeof(flow_story));
 }
 
 void flow_start(const char *members)
@@ -75,6 +107,16 @@ void flow_finish(void)
 {
     mg_agent_finish(&flow_agent);
     mg_metrics_destroy(metrics);
+    fake_broker_reset();
+}
+
+void flow_deliver_bytes(int consumer, const char *type, const char *body, uint32_t delivery_count)
+{
+    fake_broker_deliver(&(struct fake_delivery){.consumer = consumer,
+                                                .type = type,
+                                                .body = body,
+                                                .is_redelivered = delivery_count > 0,
+                                                .delivery_count = delivery_count});
 }
 
 void flow_deliver(const struct flow_request *wanted)
@@ -107,7 +149,7 @@ void flow_deliver(const struct flow_request *wanted)
     mg_request_write(&request, &body);
     ck_assert(!body.failed);
     uint32_t count = wanted->delivery_count > 0 ? wanted->delivery_count : wanted->is_redelivered ? 1 : 0;
-    fakes_deliver(wanted->consumer, body.data, count > 0, count);
+    flow_deliver_bytes(wanted->consumer, "request", body.data, count);
     mg_buf_finish(&body);
 }
 
@@ -122,8 +164,7 @@ static bool step(int64_t until_ms)
     int64_t rest_ms = fake_loop_rest_ms(), left_ms = until_ms - mg_clock_boot_ms();
     bool is_due = rest_ms >= 0 && rest_ms <= left_ms;
     int64_t pass_ms = is_due ? rest_ms : left_ms;
-    still_clock_advance(pass_ms);
-    fake_loop_advance(pass_ms);
+    fake_loop_pass(pass_ms);
     return is_due;
 }
 
@@ -134,8 +175,8 @@ struct wait {
 
 static bool is_met(const struct wait *wait)
 {
-    return (wait->story == NULL || strcmp(wait->story, fakes.story) == 0) &&
-           fakes.call_count >= wait->calls && fakes.reply_count >= wait->replies;
+    return (wait->story == NULL || strcmp(wait->story, flow_story) == 0) && fake_http.count >= wait->calls &&
+           fake_broker_count("reply") >= wait->replies;
 }
 
 static bool wait_for(const struct wait *wait)
@@ -148,20 +189,19 @@ static bool wait_for(const struct wait *wait)
 
 void flow_wait_story(const char *story)
 {
-    ck_assert_msg(wait_for(&(struct wait){.story = story}), "story is \"%s\", not \"%s\"", fakes.story,
-                  story);
+    ck_assert_msg(wait_for(&(struct wait){.story = story}), "story is \"%s\", not \"%s\"", flow_story, story);
 }
 
 void flow_wait_calls(int count)
 {
-    ck_assert_msg(wait_for(&(struct wait){.calls = count}), "%d calls, not %d; story \"%s\"",
-                  fakes.call_count, count, fakes.story);
+    ck_assert_msg(wait_for(&(struct wait){.calls = count}), "%d calls, not %d; story \"%s\"", fake_http.count,
+                  count, flow_story);
 }
 
 void flow_wait_replies(int count)
 {
     ck_assert_msg(wait_for(&(struct wait){.replies = count}), "%d replies, not %d; story \"%s\"",
-                  fakes.reply_count, count, fakes.story);
+                  fake_broker_count("reply"), count, flow_story);
 }
 
 void flow_linger(int64_t ms)
@@ -174,7 +214,7 @@ void flow_linger(int64_t ms)
 void flow_run(void)
 {
     int64_t until_ms = mg_clock_boot_ms() + PATIENCE_MS;
-    while (!fake_loop_is_stopped()) {
+    while (fake_loop_stops() == 0) {
         ck_assert_msg(step(until_ms), "the agent does not stop the loop");
     }
 }
@@ -188,30 +228,30 @@ void flow_answer_status(int call, int status, const char *body)
                                     .body = mg_slice_of(body),
                                     .content_type = "application/json",
                                     .retry_after_ms = -1};
-    fakes_answer(call, &answer);
+    fake_http_answer(call, &answer);
 }
 
 void flow_answer_unreachable(int call)
 {
     struct mg_http_answer answer = {
         .sent = MG_SENT_NO, .content_type = "", .retry_after_ms = -1, .reason = "connection refused"};
-    fakes_answer(call, &answer);
+    fake_http_answer(call, &answer);
 }
 
 void flow_answer_broken(int call)
 {
     struct mg_http_answer answer = {
         .sent = MG_SENT_MAYBE, .content_type = "", .retry_after_ms = -1, .reason = "connection reset"};
-    fakes_answer(call, &answer);
+    fake_http_answer(call, &answer);
 }
 
 const struct mg_reply *flow_reply(int number)
 {
     static struct mg_reply reply;
     struct mg_err err;
-    ck_assert_int_lt(number, fakes.reply_count);
-    enum mg_class class =
-        mg_reply_parse(mg_slice_of(fakes.replies[number].body), &MG_JSON_LIMITS_DATA, &reply, &err);
+    ck_assert_int_lt(number, fake_broker_count("reply"));
+    enum mg_class class = mg_reply_parse(mg_slice_of(fake_broker_nth("reply", number)->body),
+                                         &MG_JSON_LIMITS_DATA, &reply, &err);
     ck_assert_msg(class == MG_OK, "%s", err.text);
     return &reply;
 }

@@ -1,14 +1,19 @@
 /*
- * An agent of one service, with the fakes behind it. Loop and clock are the test's: time passes by the waits
+ * An agent of one service, over the fakes of broker, HTTP client, loop and clock: time passes by the waits
  * below alone, so that no test depends on the machine's pace. Consumer 0 is the normal queue, 1 the high one.
  */
 #ifndef MG_TESTS_AGENT_FLOW_H
 #define MG_TESTS_AGENT_FLOW_H
 
-#include "fakes.h"
+#include "fake_broker.h"
+#include "fake_http.h"
+#include "fake_loop.h"
 #include "http_agent.h"
 
 extern struct mg_agent flow_agent;
+/* One letter for each action, in order: c call, r reply published, a ack, x reject, q requeue, p pause, u
+ * resume. */
+extern char flow_story[256];
 extern const struct mg_span_sink *flow_spans; /* NULL: spans are off; set before flow_start */
 
 /* `members` are further members of the service file, ", \"tries\": 1". Its queues have already delivered
@@ -31,6 +36,7 @@ struct flow_request {
     int version;             /* of the message; 0: the lowest that can carry it */
 };
 void flow_deliver(const struct flow_request *request);
+void flow_deliver_bytes(int consumer, const char *type, const char *body, uint32_t delivery_count);
 
 /* Runs the loop until `story` is as given; fails after two minutes of the test's time. */
 void flow_wait_story(const char *story);

@@ -28,7 +28,7 @@ static void tell_time(int64_t behind_ms)
         body, sizeof(body),
         "{\"v\":1,\"service\":\"payment\",\"epoch\":1,\"version\":0,\"paused\":false,\"sent_at\":\"%s\"}",
         sent_at);
-    fakes_say(body);
+    fake_broker_say(body);
 }
 
 /* Over a second, as in a longer run. */
@@ -52,7 +52,7 @@ START_TEST(a_request_of_a_clock_that_went_back_is_called_once_that_is_known)
     tell_time_often(0);
     deliver_behind("first", BACK_MS);
     flow_linger(50);
-    ck_assert_str_eq(fakes.story, ""); /* neither dropped nor called */
+    ck_assert_str_eq(flow_story, ""); /* neither dropped nor called */
     tell_time_often(BACK_MS);
     flow_wait_calls(1);
     deliver_behind("next", BACK_MS);
@@ -69,7 +69,7 @@ static void assert_replied_that_it_was_not_called(int number)
     const struct mg_reply *reply = flow_reply(number);
     ck_assert_str_eq(reply->error_code, "breaker_open");
     ck_assert_int_eq(reply->executed, MG_EXECUTED_NO);
-    ck_assert_int_eq(fakes.call_count, 0);
+    ck_assert_int_eq(fake_http.count, 0);
     ck_assert_int_eq((int)mg_metric_value(flow_agent.served[0].metrics.late), 0);
 }
 
@@ -99,15 +99,15 @@ START_TEST(requests_in_doubt_are_returned_when_there_is_no_time_to_wait)
 {
     tell_time_often(0);
     deliver_behind("first", BACK_MS);
-    fakes_connect(false);
-    ck_assert_str_eq(fakes.story, "q");
-    fakes_connect(true);
+    fake_broker_connect(false);
+    ck_assert_str_eq(flow_story, "q");
+    fake_broker_connect(true);
     deliver_behind("second", BACK_MS);
     flow_linger(20);
     mg_agent_drain(&flow_agent);
-    ck_assert_ptr_nonnull(strchr(fakes.story + 1, 'q'));
+    ck_assert_ptr_nonnull(strchr(flow_story + 1, 'q'));
     ck_assert(flow_agent.is_drained);
-    ck_assert_int_eq(fakes.call_count, 0);
+    ck_assert_int_eq(fake_http.count, 0);
 }
 END_TEST
 

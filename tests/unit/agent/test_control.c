@@ -26,7 +26,7 @@ static void say(int epoch, int version, const char *members)
     char body[1024];
     snprintf(body, sizeof(body), "{\"v\":1,\"service\":\"payment\",\"epoch\":%d,\"version\":%d,%s}", epoch,
              version, members);
-    fakes_say(body);
+    fake_broker_say(body);
 }
 
 static void expect_parked(int number)
@@ -46,25 +46,25 @@ START_TEST(a_pause_ends_what_waits_and_lets_calls_under_way_end)
     flow_deliver(&(struct flow_request){.order_id = "running"});
     flow_deliver(&(struct flow_request){.order_id = "waiting"});
     flow_wait_calls(1);
-    int reports = fakes.report_count;
-    ck_assert_str_eq(fakes.listened_names, "makegood.control.payment agent.payment.control.");
+    int reports = fake_broker_count("service_report");
+    ck_assert_str_eq(fake_broker.listened_names, "makegood.control.payment agent.payment.control.");
     say(1, 4, "\"paused\":true");
     flow_wait_replies(1);
     expect_parked(0);
-    ck_assert_int_eq(fakes.report_count, reports + 1);
-    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"control_version\":4"));
-    ck_assert_int_gt(fakes.prefetch[0], 0);
+    ck_assert_int_eq(fake_broker_count("service_report"), reports + 1);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("service_report")->body, "\"control_version\":4"));
+    ck_assert_int_gt(mg_broker_prefetch(NULL, 0), 0);
     flow_deliver(&(struct flow_request){.order_id = "comes-later"});
     flow_wait_replies(2);
     expect_parked(1);
-    ck_assert(!fakes.calls[0].is_cancelled);
+    ck_assert(!fake_http.calls[0].is_cancelled);
     flow_answer_status(0, 200, "{}");
     flow_wait_replies(3);
     ck_assert_int_eq(flow_reply(2)->outcome, MG_OUTCOME_DONE);
-    ck_assert_int_eq(fakes.call_count, 1);
+    ck_assert_int_eq(fake_http.count, 1);
 
     say(1, 5, "\"paused\":false");
-    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"control_version\":5"));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("service_report")->body, "\"control_version\":5"));
     flow_deliver(&(struct flow_request){.order_id = "after"});
     flow_wait_calls(2);
 }
@@ -84,7 +84,7 @@ START_TEST(a_pause_ends_the_tries_of_an_attempt)
     ck_assert_str_eq(flow_reply(0)->error_code, "http_503"); /* a call was made: its code */
     flow_answer_status(1, 200, "{}");
     flow_wait_replies(2);
-    ck_assert_int_eq(fakes.call_count, 2);
+    ck_assert_int_eq(fake_http.count, 2);
 }
 END_TEST
 
@@ -108,7 +108,7 @@ START_TEST(a_share_bounds_the_calls_and_never_raises_them)
         "{\"instance\":\"test\",\"concurrency\":2,\"rate\":50}]");
     ck_assert_int_eq(served()->limiter.concurrency, 2);
     ck_assert_double_eq(served()->limiter.rate_per_s, 50);
-    ck_assert_int_eq(fakes.prefetch[0], 2);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 2);
     for (int i = 0; i < 4; i++) {
         char order_id[16];
         snprintf(order_id, sizeof(order_id), "o%d", i);
@@ -116,7 +116,7 @@ START_TEST(a_share_bounds_the_calls_and_never_raises_them)
     }
     flow_wait_calls(2);
     flow_linger(60);
-    ck_assert_int_eq(fakes.call_count, 2);
+    ck_assert_int_eq(fake_http.count, 2);
     say(1, 2, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":3000,\"rate\":5000}]");
     ck_assert_int_eq(served()->limiter.concurrency, 8);
     ck_assert_double_eq(served()->limiter.rate_per_s, 100);
@@ -127,7 +127,7 @@ START_TEST(a_share_bounds_the_calls_and_never_raises_them)
     ck_assert_double_eq(served()->limiter.rate_per_s, 100);
     say(1, 4, "\"paused\":false");
     ck_assert_int_eq(served()->limiter.concurrency, 8);
-    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"concurrency\":8"));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("service_report")->body, "\"concurrency\":8"));
 }
 END_TEST
 
@@ -169,20 +169,20 @@ START_TEST(it_follows_the_health_of_the_others_until_that_changes)
     say(1, 0, DOWN("other"));
     flow_wait_replies(1);
     expect_not_made(0);
-    ck_assert_int_eq(fakes.prefetch[0], 0);
-    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"breaker\":\"open\""));
-    ck_assert_ptr_nonnull(strstr(fakes.last_report, "other probes"));
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 0);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("service_report")->body, "\"breaker\":\"open\""));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("service_report")->body, "other probes"));
     flow_answer_status(0, 200, "{}"); /* of an earlier call: it ends nothing */
     flow_wait_replies(2);
     flow_linger(120);
     ck_assert_int_eq(served()->breaker.state, MG_BREAKER_OPEN);
-    int reports = fakes.report_count;
+    int reports = fake_broker_count("service_report");
     say(1, 0, DOWN("other"));
-    ck_assert_int_eq(fakes.report_count, reports);
+    ck_assert_int_eq(fake_broker_count("service_report"), reports);
     say(1, 0, "\"paused\":false");
     ck_assert_int_eq(served()->breaker.state, MG_BREAKER_CLOSED);
-    ck_assert_int_gt(fakes.prefetch[0], 0);
-    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"breaker\":\"closed\""));
+    ck_assert_int_gt(mg_broker_prefetch(NULL, 0), 0);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("service_report")->body, "\"breaker\":\"closed\""));
     flow_deliver(&(struct flow_request){.order_id = "after"});
     flow_wait_calls(2);
 }
@@ -196,27 +196,27 @@ START_TEST(the_named_agent_probes_and_answers_for_all)
     flow_start(",\"concurrency\":8" OPEN_FOR);
     say(1, 0, DOWN("test"));
     ck_assert_int_eq(served()->breaker.state, MG_BREAKER_OPEN);
-    ck_assert_int_eq(fakes.prefetch[0], 8);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 8);
     flow_deliver(&(struct flow_request){.order_id = "too-early"});
     flow_wait_replies(1);
     expect_not_made(0);
     for (int probe = 0; probe < 2; probe++) {
         flow_linger(70);
-        ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"half_open\""));
-        ck_assert_ptr_nonnull(strstr(fakes.last_report, "this one probes"));
+        ck_assert_ptr_nonnull(strstr(fake_broker_last("service_report")->body, "\"half_open\""));
+        ck_assert_ptr_nonnull(strstr(fake_broker_last("service_report")->body, "this one probes"));
         flow_deliver(&(struct flow_request){.order_id = "probe"});
         flow_deliver(&(struct flow_request){.order_id = "beside"});
         flow_wait_calls(1 + probe);
         flow_wait_replies(2 + 2 * probe);
         expect_not_made(1 + 2 * probe);
-        ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"breaker\":\"open\""));
+        ck_assert_ptr_nonnull(strstr(fake_broker_last("service_report")->body, "\"breaker\":\"open\""));
         flow_answer_status(probe, probe == 0 ? 503 : 200, "{}");
         flow_wait_replies(3 + 2 * probe);
     }
     ck_assert_int_eq(served()->breaker.state, MG_BREAKER_CLOSED);
     say(1, 0, DOWN("test")); /* the supervisor has not received the report yet */
     ck_assert_int_eq(served()->breaker.state, MG_BREAKER_CLOSED);
-    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"breaker\":\"closed\""));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("service_report")->body, "\"breaker\":\"closed\""));
     say(1, 0, "\"paused\":false");
     ck_assert_int_eq(served()->breaker.state, MG_BREAKER_CLOSED);
 }
@@ -252,7 +252,7 @@ START_TEST(a_leader_that_knows_nothing_changes_nothing)
     flow_finish();
     flow_start(",\"concurrency\":8" OPEN_FOR);
     say(1, 0, DOWN("test"));
-    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"prober\":true"));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("service_report")->body, "\"prober\":true"));
     say(2, 3, "\"paused\":true,\"undecided\":true");
     ck_assert(served()->control.is_paused);
     ck_assert_int_eq(served()->breaker.service_health, MG_HEALTH_PROBE);
@@ -260,7 +260,7 @@ START_TEST(a_leader_that_knows_nothing_changes_nothing)
     say(2, 3, "\"paused\":true");
     ck_assert_int_eq(served()->breaker.service_health, MG_HEALTH_UP);
     ck_assert_int_eq(served()->breaker.state, MG_BREAKER_CLOSED);
-    ck_assert_ptr_null(strstr(fakes.last_report, "\"prober\""));
+    ck_assert_ptr_null(strstr(fake_broker_last("service_report")->body, "\"prober\""));
 }
 END_TEST
 
@@ -308,12 +308,12 @@ START_TEST(without_a_readable_control_message_it_goes_on_as_before)
         "{\"v\":1,\"service\":\"payment\",\"epoch\":9,\"version\":9,\"paused\":false,\"down\":{}}"};
     say(1, 3, "\"paused\":true");
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        fakes_say(others[i]);
+        fake_broker_say(others[i]);
         ck_assert(served()->control.is_paused);
         ck_assert_uint_eq(served()->control.version, 3);
     }
-    fakes_connect(false);
-    fakes_connect(true);
+    fake_broker_connect(false);
+    fake_broker_connect(true);
     ck_assert(served()->control.is_paused);
 }
 END_TEST
@@ -322,12 +322,12 @@ END_TEST
 START_TEST(the_same_control_message_again_changes_nothing)
 {
     say(1, 1, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":2}]");
-    int reports = fakes.report_count;
+    int reports = fake_broker_count("service_report");
     char story[256];
-    memcpy(story, fakes.story, sizeof(story));
+    memcpy(story, flow_story, sizeof(story));
     say(1, 1, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":2}]");
-    ck_assert_int_eq(fakes.report_count, reports);
-    ck_assert_str_eq(fakes.story, story);
+    ck_assert_int_eq(fake_broker_count("service_report"), reports);
+    ck_assert_str_eq(flow_story, story);
 }
 END_TEST
 

@@ -27,7 +27,7 @@ START_TEST(a_request_is_called_and_answered_by_the_contract)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
-    const struct fake_call *call = &fakes.calls[0];
+    const struct fake_call *call = &fake_http.calls[0];
     ck_assert_str_eq(call->method, "POST");
     ck_assert_str_eq(call->url, "http://127.0.0.1:1/base/charges");
     ck_assert_str_eq(call->body, "{\"sum\":14.00}");
@@ -41,12 +41,12 @@ START_TEST(a_request_is_called_and_answered_by_the_contract)
     ck_assert_int_eq(call->timeout_ms, 9750);
     flow_answer_status(0, 201, "{\"id\": 7.50}");
     flow_wait_replies(1);
-    ck_assert_str_eq(fakes.replies[0].type, "reply");
-    ck_assert_str_eq(fakes.replies[0].routing_key, "scheduler.replies");
-    ck_assert_str_eq(fakes.replies[0].correlation_id, "o1.charge.3.do");
+    ck_assert_str_eq(fake_broker_nth("reply", 0)->type, "reply");
+    ck_assert_str_eq(fake_broker_nth("reply", 0)->queue, "scheduler.replies");
+    ck_assert_str_eq(fake_broker_nth("reply", 0)->correlation, "o1.charge.3.do");
     expect_reply(0, MG_OUTCOME_DONE, MG_EXECUTED_YES, "");
     ck_assert(mg_slice_is(flow_reply(0)->result, "{\"id\": 7.50}"));
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_wait_story("cra");
 }
 END_TEST
@@ -58,13 +58,13 @@ START_TEST(the_request_is_acked_only_after_the_reply_is_confirmed)
     flow_wait_calls(1);
     flow_answer_status(0, 200, "{}");
     flow_linger(50);
-    ck_assert_str_eq(fakes.story, "cr");
-    fakes_confirm(MG_PUBLISH_REFUSED);
+    ck_assert_str_eq(flow_story, "cr");
+    fake_broker_end("reply", MG_PUBLISH_REFUSED);
     flow_wait_replies(2);
-    ck_assert_str_eq(fakes.story, "crppr");
-    fakes_confirm(MG_PUBLISH_UNKNOWN);
+    ck_assert_str_eq(flow_story, "crppr");
+    fake_broker_end("reply", MG_PUBLISH_UNKNOWN);
     flow_wait_replies(3);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_wait_story("crpprrauu");
 }
 END_TEST
@@ -73,13 +73,13 @@ START_TEST(a_reply_waits_while_the_broker_is_away_and_goes_out_when_it_is_back)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
-    fakes_connect(false);
+    fake_broker_connect(false);
     flow_answer_status(0, 200, "{}");
     flow_linger(50);
-    ck_assert_int_eq(fakes.reply_count, 0);
-    fakes_connect(true);
+    ck_assert_int_eq(fake_broker_count("reply"), 0);
+    fake_broker_connect(true);
     flow_wait_replies(1);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_wait_story("cra");
 }
 END_TEST
@@ -93,12 +93,12 @@ START_TEST(a_refusal_that_outlives_its_connection_is_maybe)
     flow_answer_status(0, 422, "");
     flow_wait_replies(1);
     expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, "http_422");
-    fakes_connect(false);
-    fakes_confirm(MG_PUBLISH_UNKNOWN);
-    fakes_connect(true);
+    fake_broker_connect(false);
+    fake_broker_end("reply", MG_PUBLISH_UNKNOWN);
+    fake_broker_connect(true);
     flow_wait_replies(2);
     expect_reply(1, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, "http_422");
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_wait_story("crra");
 }
 END_TEST
@@ -107,9 +107,9 @@ START_TEST(a_call_that_fails_after_its_connection_is_gone_is_maybe)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
-    fakes_connect(false);
+    fake_broker_connect(false);
     flow_answer_status(0, 422, "");
-    fakes_connect(true);
+    fake_broker_connect(true);
     flow_wait_replies(1);
     expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, "http_422");
 }
@@ -120,9 +120,9 @@ START_TEST(at_most_once_keeps_its_refusal_while_the_broker_is_away)
 {
     flow_deliver(&(struct flow_request){.is_at_most_once = true});
     flow_wait_calls(1);
-    fakes_connect(false);
+    fake_broker_connect(false);
     flow_answer_status(0, 422, "");
-    fakes_connect(true);
+    fake_broker_connect(true);
     flow_wait_replies(1);
     expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, "http_422");
 }
@@ -130,14 +130,14 @@ END_TEST
 
 START_TEST(a_full_publish_window_delays_the_reply)
 {
-    fakes.is_publish_full = true;
+    fake_broker.refused_type = "reply";
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
     flow_answer_status(0, 200, "{}");
     flow_linger(20);
-    fakes.is_publish_full = false;
+    fake_broker.refused_type = NULL;
     flow_wait_replies(1);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_wait_story("cra");
 }
 END_TEST
@@ -177,18 +177,18 @@ START_TEST(an_answer_after_complete_by_is_kept_silent)
     flow_linger(80);
     flow_answer_status(0, 200, "{}");
     flow_linger(20);
-    ck_assert_str_eq(fakes.story, "ca");
+    ck_assert_str_eq(flow_story, "ca");
 }
 END_TEST
 
 START_TEST(a_reply_without_a_taker_ends_silently_at_complete_by)
 {
-    fakes.is_publish_full = true;
+    fake_broker.refused_type = "reply";
     flow_deliver(&(struct flow_request){.left_ms = 100});
     flow_wait_calls(1);
     flow_answer_status(0, 200, "{}");
     flow_linger(150);
-    ck_assert_str_eq(fakes.story, "ca");
+    ck_assert_str_eq(flow_story, "ca");
 }
 END_TEST
 
@@ -200,11 +200,11 @@ START_TEST(a_reply_that_the_broker_refuses_is_owed_beyond_complete_by)
     flow_answer_status(0, 200, "{\"id\": 7}");
     flow_wait_replies(1);
     flow_linger(120);
-    fakes_confirm(MG_PUBLISH_REFUSED);
+    fake_broker_end("reply", MG_PUBLISH_REFUSED);
     flow_wait_replies(2);
-    ck_assert_str_eq(fakes.story, "crappr");
+    ck_assert_str_eq(flow_story, "crappr");
     ck_assert(mg_slice_is(flow_reply(1)->result, "{\"id\": 7}"));
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_wait_story("crappruu");
 }
 END_TEST
@@ -216,15 +216,15 @@ START_TEST(no_call_begins_while_replies_are_returned)
     flow_wait_calls(1);
     flow_answer_status(0, 200, "{}");
     flow_wait_replies(1);
-    fakes_confirm(MG_PUBLISH_RETURNED);
+    fake_broker_end("reply", MG_PUBLISH_RETURNED);
     char reason[512];
     ck_assert(!mg_agent_is_ready(&flow_agent, reason, sizeof(reason)));
     ck_assert_ptr_nonnull(strstr(reason, "not bound to exchange makegood.replies.payment"));
     flow_deliver(&(struct flow_request){.order_id = "o2", .left_ms = 60000}); /* it was on its way */
     flow_linger(50);
-    ck_assert_int_eq(fakes.call_count, 1);
+    ck_assert_int_eq(fake_http.count, 1);
     flow_wait_replies(2);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_wait_calls(2);
     ck_assert(mg_agent_is_ready(&flow_agent, reason, sizeof(reason)));
     flow_wait_story("crpprauuc");
@@ -233,13 +233,13 @@ END_TEST
 
 START_TEST(a_request_goes_back_uncalled_while_the_broker_is_barred)
 {
-    fakes.is_barred = true;
-    fakes_connect(false);
+    fake_broker.is_barred = true;
+    fake_broker_connect(false);
     flow_deliver(&(struct flow_request){.order_id = "o1", .left_ms = 60000});
     flow_wait_story("ppq");
-    ck_assert_int_eq(fakes.call_count, 0);
-    fakes.is_barred = false;
-    fakes_connect(true);
+    ck_assert_int_eq(fake_http.count, 0);
+    fake_broker.is_barred = false;
+    fake_broker_connect(true);
     flow_deliver(&(struct flow_request){.order_id = "o1", .left_ms = 60000, .is_redelivered = true});
     flow_wait_calls(1);
 }
@@ -256,8 +256,8 @@ START_TEST(a_request_that_expires_while_it_waits_for_a_slot_is_not_called)
     flow_answer_status(0, 200, "{}");
     flow_wait_replies(1);
     flow_linger(20);
-    ck_assert_int_eq(fakes.call_count, 1);
-    ck_assert_str_eq(fakes.story, "cra");
+    ck_assert_int_eq(fake_http.count, 1);
+    ck_assert_str_eq(flow_story, "cra");
 }
 END_TEST
 
@@ -269,7 +269,7 @@ START_TEST(a_transient_failure_is_tried_again_with_the_same_key)
     flow_wait_calls(1);
     flow_answer_status(0, 503, "");
     flow_wait_calls(2);
-    ck_assert_ptr_nonnull(strstr(fakes.calls[1].headers, "Idempotency-Key: o1.charge.do\n"));
+    ck_assert_ptr_nonnull(strstr(fake_http.calls[1].headers, "Idempotency-Key: o1.charge.do\n"));
     flow_answer_status(1, 200, "{}");
     flow_wait_replies(1);
     expect_reply(0, MG_OUTCOME_DONE, MG_EXECUTED_YES, "");
@@ -284,7 +284,7 @@ START_TEST(after_the_last_try_the_failure_is_answered)
         flow_answer_status(i, 503, "");
     }
     flow_wait_replies(1);
-    ck_assert_int_eq(fakes.call_count, 3);
+    ck_assert_int_eq(fake_http.count, 3);
     expect_reply(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, "http_503");
 }
 END_TEST
@@ -329,7 +329,7 @@ START_TEST(a_broken_answer_is_unknown_and_not_sent_again)
     flow_wait_calls(1);
     flow_answer_broken(0);
     flow_wait_replies(1);
-    ck_assert_int_eq(fakes.call_count, 1);
+    ck_assert_int_eq(fake_http.count, 1);
     expect_reply(0, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, "broken_answer");
 }
 END_TEST
@@ -339,7 +339,7 @@ START_TEST(a_request_that_may_have_waited_behind_unsent_acks_proves_nothing_of_t
 {
     struct mg_line *line = &flow_agent.served[0].lines[MG_LINE_NORMAL];
     line->room_since_ms = 0;
-    fakes.unsent_acks[0] = line->prefetch - 2;
+    fake_broker.unsent_acks[0] = line->prefetch - 2;
     flow_deliver(&(struct flow_request){.order_id = "o1"});
     ck_assert_int_eq(line->room_since_ms, 0);
     flow_deliver(&(struct flow_request){.order_id = "o2"});
@@ -370,11 +370,11 @@ START_TEST(at_most_once_has_one_try_on_a_fresh_connection)
 {
     flow_deliver(&(struct flow_request){.is_at_most_once = true});
     flow_wait_calls(1);
-    ck_assert(fakes.calls[0].is_fresh);
+    ck_assert(fake_http.calls[0].is_fresh);
     flow_answer_status(0, 503, "");
     flow_wait_replies(1);
     flow_linger(20);
-    ck_assert_int_eq(fakes.call_count, 1);
+    ck_assert_int_eq(fake_http.count, 1);
 }
 END_TEST
 
@@ -383,7 +383,7 @@ START_TEST(at_most_once_redelivered_is_answered_unknown_without_a_call)
 {
     flow_deliver(&(struct flow_request){.is_at_most_once = true, .is_redelivered = true});
     flow_wait_replies(1);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_wait_story("ra");
     expect_reply(0, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, "redelivered");
 }
@@ -407,21 +407,21 @@ END_TEST
 
 START_TEST(malformed_or_misdirected_requests_are_dead_lettered)
 {
-    fakes_deliver(0, "{\"v\":1}", false, 0);
-    fakes_deliver(0, "not JSON", false, 0);
+    flow_deliver_bytes(0, "request", "{\"v\":1}", 0);
+    flow_deliver_bytes(0, "request", "not JSON", 0);
     flow_deliver(&(struct flow_request){.service = "inventory"});
     flow_linger(20);
-    ck_assert_str_eq(fakes.story, "xxx");
+    ck_assert_str_eq(flow_story, "xxx");
 }
 END_TEST
 
 START_TEST(words_of_a_newer_version_are_left_for_another_instance)
 {
-    fakes_deliver_typed(0, "request_batch", "{}", 0);
+    flow_deliver_bytes(0, "request_batch", "{}", 0);
     flow_linger(50);
-    ck_assert_str_eq(fakes.story, "");
+    ck_assert_str_eq(flow_story, "");
     flow_wait_story("q");
-    fakes_deliver_typed(0, "request_batch", "{}", 15);
+    flow_deliver_bytes(0, "request_batch", "{}", 15);
     flow_wait_story("qx");
 }
 END_TEST
@@ -433,11 +433,11 @@ START_TEST(a_redelivery_joins_the_call_that_is_under_way)
     flow_wait_calls(1);
     flow_deliver(&(struct flow_request){.is_redelivered = true});
     flow_linger(20);
-    ck_assert_int_eq(fakes.call_count, 1);
+    ck_assert_int_eq(fake_http.count, 1);
     flow_answer_status(0, 200, "{}");
     flow_wait_replies(1);
     ck_assert(flow_reply(0)->may_still_act); /* another agent may have had it between the two */
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_wait_story("cara");
     ck_assert_int_eq(flow_agent.served[0].lines[0].held, 0);
 }
@@ -458,7 +458,7 @@ START_TEST(of_two_copies_with_two_complete_bys_the_later_one_holds)
     flow_answer_status(0, 200, "{}");
     flow_wait_calls(2);
     mg_time_format(mg_clock_wall_ms() + 1800000, half_an_hour);
-    const char *complete_by = strstr(fakes.calls[1].headers, "X-Makegood-Complete-By: ");
+    const char *complete_by = strstr(fake_http.calls[1].headers, "X-Makegood-Complete-By: ");
     ck_assert_ptr_nonnull(complete_by);
     ck_assert_int_gt(strncmp(complete_by + strlen("X-Makegood-Complete-By: "), half_an_hour, 16), 0);
 }
@@ -471,8 +471,8 @@ START_TEST(waiting_requests_are_given_up_when_the_broker_goes_away)
     flow_deliver(&(struct flow_request){.order_id = "running"});
     flow_deliver(&(struct flow_request){.order_id = "waiting"});
     flow_wait_calls(1);
-    fakes_connect(false);
-    ck_assert_str_eq(fakes.story, "cq");
+    fake_broker_connect(false);
+    ck_assert_str_eq(flow_story, "cq");
 }
 END_TEST
 
@@ -488,7 +488,7 @@ START_TEST(high_waits_before_normal)
     flow_deliver(&(struct flow_request){.order_id = "high", .consumer = 1});
     flow_answer_status(0, 200, "{}");
     flow_wait_calls(2);
-    ck_assert_ptr_nonnull(strstr(fakes.calls[1].headers, "X-Makegood-Order: high\n"));
+    ck_assert_ptr_nonnull(strstr(fake_http.calls[1].headers, "X-Makegood-Order: high\n"));
 }
 END_TEST
 
@@ -511,7 +511,7 @@ START_TEST(an_open_breaker_stops_consuming_and_parks_what_is_in_hand)
     flow_start(",\"concurrency\":1");
     flow_deliver(&(struct flow_request){.order_id = "down"});
     flow_deliver(&(struct flow_request){.order_id = "held"});
-    int reports = fakes.report_count;
+    int reports = fake_broker_count("service_report");
     for (int i = 0; i < 3; i++) {
         flow_wait_calls(i + 1);
         flow_answer_unreachable(i);
@@ -519,14 +519,14 @@ START_TEST(an_open_breaker_stops_consuming_and_parks_what_is_in_hand)
     flow_wait_replies(2);
     expect_reply(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, "breaker_open");
     expect_reply(1, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, "breaker_open");
-    ck_assert_int_eq(fakes.prefetch[0], 0);
-    ck_assert_int_eq(fakes.prefetch[1], 0);
-    ck_assert_int_gt(fakes.report_count, reports);
-    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"open\""));
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 0);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 1), 0);
+    ck_assert_int_gt(fake_broker_count("service_report"), reports);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("service_report")->body, "\"open\""));
     flow_deliver(&(struct flow_request){.order_id = "on-its-way"});
     flow_wait_replies(3);
     expect_reply(2, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, "breaker_open");
-    ck_assert_int_eq(fakes.call_count, 3);
+    ck_assert_int_eq(fake_http.count, 3);
 }
 END_TEST
 
@@ -539,7 +539,7 @@ START_TEST(a_failed_probe_is_distinguished_from_other_attempts)
     flow_wait_replies(1);
     ck_assert(!flow_reply(0)->is_probe);
     flow_linger(70);
-    int replies = fakes.reply_count;
+    int replies = fake_broker_count("reply");
     flow_deliver(&(struct flow_request){.order_id = "probe"});
     flow_wait_calls(4);
     flow_answer_status(3, 503, "{}");
@@ -556,18 +556,18 @@ START_TEST(a_half_open_breaker_probes_and_a_success_closes_it)
     open_breaker();
     flow_linger(70);
     ck_assert_int_eq(flow_agent.served[0].breaker.state, MG_BREAKER_HALF_OPEN);
-    ck_assert_int_eq(fakes.prefetch[0], 1);
-    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"half_open\""));
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 1);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("service_report")->body, "\"half_open\""));
     flow_deliver(&(struct flow_request){.order_id = "probe"});
     flow_deliver(&(struct flow_request){.order_id = "next", .consumer = 1});
     flow_wait_calls(4);
     flow_linger(20);
-    ck_assert_int_eq(fakes.call_count, 4);
+    ck_assert_int_eq(fake_http.count, 4);
     flow_answer_status(3, 200, "{}");
     flow_wait_calls(5);
     ck_assert_int_eq(flow_agent.served[0].breaker.state, MG_BREAKER_CLOSED);
-    ck_assert_int_eq(fakes.prefetch[0], 8);
-    ck_assert_int_eq(fakes.prefetch[1], 8);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 8);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 1), 8);
 }
 END_TEST
 
@@ -581,14 +581,14 @@ START_TEST(draining_gives_back_what_has_not_begun_and_finishes_what_has)
     flow_deliver(&(struct flow_request){.order_id = "waiting"});
     flow_wait_calls(1);
     mg_agent_drain(&flow_agent);
-    ck_assert_str_eq(fakes.story, "cppq");
+    ck_assert_str_eq(flow_story, "cppq");
     flow_deliver(&(struct flow_request){.order_id = "on-its-way"});
-    ck_assert_str_eq(fakes.story, "cppqq");
+    ck_assert_str_eq(flow_story, "cppqq");
     flow_answer_status(0, 200, "{}");
     flow_wait_replies(1);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_run();
-    ck_assert_str_eq(fakes.story, "cppqqra");
+    ck_assert_str_eq(flow_story, "cppqqra");
     ck_assert(flow_agent.is_drained);
 }
 END_TEST
@@ -598,8 +598,8 @@ START_TEST(unfinished_requests_are_returned_at_the_end)
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
     mg_agent_finish(&flow_agent);
-    ck_assert_str_eq(fakes.story, "cq");
-    ck_assert(fakes.calls[0].is_cancelled);
+    ck_assert_str_eq(flow_story, "cq");
+    ck_assert(fake_http.calls[0].is_cancelled);
 }
 END_TEST
 

@@ -70,14 +70,14 @@ START_TEST(an_answer_that_outlives_its_connection_leaves_the_attempt_open)
     flow_answer_status(0, 200, "{\"id\": 7.50}");
     flow_wait_replies(1);
     ck_assert(!flow_reply(0)->may_still_act);
-    fakes_connect(false);
-    fakes_confirm(MG_PUBLISH_UNKNOWN);
-    fakes_connect(true);
+    fake_broker_connect(false);
+    fake_broker_end("reply", MG_PUBLISH_UNKNOWN);
+    fake_broker_connect(true);
     flow_wait_replies(2);
     expect_reply(1, MG_OUTCOME_DONE, MG_EXECUTED_YES, "");
     ck_assert(flow_reply(1)->may_still_act);
     ck_assert(mg_slice_is(flow_reply(1)->result, "{\"id\": 7.50}"));
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_wait_story("crra");
 }
 END_TEST

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../still_clock.h"
 #include "../suite.h"
 #include "base/clock.h"
 #include "base/hmac.h"
 #include "base/id.h"
+#include "fake_clock.h"
 #include "flow.h"
 
 /* Sets the clocks forward: time that passes for a token, and not for the loop. */
@@ -18,7 +18,7 @@ static int64_t began_ms;
 
 static void clock_set(int64_t after_ms)
 {
-    still_clock_advance(began_ms + after_ms - mg_clock_boot_ms());
+    fake_clock_pass(began_ms + after_ms - mg_clock_boot_ms());
 }
 
 static char secret[] = "/tmp/makegood-test-secret-XXXXXX";
@@ -59,7 +59,7 @@ static bool carries(int call, const char *line)
 {
     char wanted[512], all[2100];
     (void)snprintf(wanted, sizeof(wanted), "\n%s\n", line);
-    (void)snprintf(all, sizeof(all), "\n%s", fakes.calls[call].headers);
+    (void)snprintf(all, sizeof(all), "\n%s", fake_http.calls[call].headers);
     return strstr(all, wanted) != NULL;
 }
 
@@ -76,8 +76,8 @@ START_TEST(a_plain_call_carries_what_it_did)
     ck_assert(carries(0, "Idempotency-Key: o1.charge.do"));
     ck_assert(carries(0, "Accept: application/json"));
     ck_assert(carries(0, "Content-Type: application/json"));
-    ck_assert_ptr_null(strstr(fakes.calls[0].headers, "Authorization"));
-    ck_assert_str_eq(fakes.calls[0].body, "{\"sum\":14.00}");
+    ck_assert_ptr_null(strstr(fake_http.calls[0].headers, "Authorization"));
+    ck_assert_str_eq(fake_http.calls[0].body, "{\"sum\":14.00}");
 }
 END_TEST
 
@@ -91,14 +91,14 @@ START_TEST(a_step_brings_headers_and_an_encoded_body)
         "{\"method\":\"POST\",\"path\":\"/a?b=c\",\"headers\":{\"Accept\":\"text/plain\",\"x-a\":\"step\"},"
         "\"content_type\":\"application/x-www-form-urlencoded\",\"body\":\"a=b+c\"}");
     flow_wait_calls(1);
-    ck_assert_str_eq(fakes.calls[0].url, "http://127.0.0.1:1/base/a?b=c");
-    ck_assert_str_eq(fakes.calls[0].body, "a=b+c");
+    ck_assert_str_eq(fake_http.calls[0].url, "http://127.0.0.1:1/base/a?b=c");
+    ck_assert_str_eq(fake_http.calls[0].body, "a=b+c");
     ck_assert(carries(0, "x-a: step") && !carries(0, "X-A: file") && carries(0, "X-B: b"));
     ck_assert(carries(0, "Accept: text/plain") && !carries(0, "Accept: text/csv"));
     ck_assert(carries(0, "Content-Type: application/x-www-form-urlencoded"));
     ck_assert(!carries(0, "Content-Type: text/csv"));
     ck_assert(carries(0, "X-Request-Id: mg-o1.charge.do"));
-    ck_assert_ptr_null(strstr(fakes.calls[0].headers, "Idempotency-Key"));
+    ck_assert_ptr_null(strstr(fake_http.calls[0].headers, "Idempotency-Key"));
     ck_assert(carries(0, "Authorization: Basic dTpwIHcmMQ=="));
 }
 END_TEST
@@ -119,9 +119,9 @@ START_TEST(a_step_does_not_replace_a_secret_or_the_key)
         ck_assert_int_eq(flow_reply(i)->executed, MG_EXECUTED_NO);
         ck_assert_str_eq(flow_reply(i)->error_code, "unsendable");
         ck_assert_ptr_nonnull(strcasestr(flow_reply(i)->error_text, NAMES[i]));
-        fakes_confirm(MG_PUBLISH_CONFIRMED);
+        fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     }
-    ck_assert_int_eq(fakes.call_count, 0);
+    ck_assert_int_eq(fake_http.count, 0);
 }
 END_TEST
 
@@ -135,7 +135,7 @@ START_TEST(a_signature_covers_timestamp_and_body)
     int64_t before_s = mg_clock_wall_ms() / 1000;
     deliver(NULL);
     flow_wait_calls(1);
-    ck_assert_ptr_nonnull(at = strstr(fakes.calls[0].headers, "X-Time: "));
+    ck_assert_ptr_nonnull(at = strstr(fake_http.calls[0].headers, "X-Time: "));
     (void)snprintf(timestamp, sizeof(timestamp), "%.*s", (int)strcspn(at + 8, "\n"), at + 8);
     ck_assert_int_ge(strtoll(timestamp, NULL, 10), before_s);
     const struct mg_slice parts[] = {mg_slice_of(timestamp), mg_slice_of(".{\"sum\":14.00}")};
@@ -153,7 +153,7 @@ static void answer(int call, int status, const char *content_type, const char *b
                                  .body = mg_slice_of(body),
                                  .content_type = content_type,
                                  .retry_after_ms = -1};
-    fakes_answer(call, &got);
+    fake_http_answer(call, &got);
 }
 
 START_TEST(a_text_answer_becomes_a_string)
@@ -164,19 +164,19 @@ START_TEST(a_text_answer_becomes_a_string)
     answer(0, 200, "text/plain", "OK \"1\"\n\xff");
     flow_wait_replies(1);
     ck_assert(mg_slice_is(flow_reply(0)->result, "\"OK \\\"1\\\"\\n\xef\xbf\xbd\""));
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     deliver(NULL);
     flow_wait_calls(2);
     answer(1, 200, "text/plain", "123"); /* no number: its type does not depend on its content */
     flow_wait_replies(2);
     ck_assert(mg_slice_is(flow_reply(1)->result, "\"123\""));
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     deliver(NULL);
     flow_wait_calls(3);
     answer(2, 200, "application/json", "{\"a\":14.00}");
     flow_wait_replies(3);
     ck_assert(mg_slice_is(flow_reply(2)->result, "{\"a\":14.00}"));
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     deliver(NULL);
     flow_wait_calls(4);
     answer(3, 200, "text/plain", "a text above the bound of a result");
@@ -220,9 +220,9 @@ START_TEST(requests_share_one_token)
     flow_deliver(&(struct flow_request){.order_id = "o2"});
     flow_wait_calls(1);
     flow_linger(30);
-    ck_assert_int_eq(fakes.call_count, 1); /* one fetch for both */
-    ck_assert_str_eq(fakes.calls[0].url, "http://127.0.0.1:2/token");
-    ck_assert_str_eq(fakes.calls[0].body, "grant_type=client_credentials&scope=a+b&audience=x");
+    ck_assert_int_eq(fake_http.count, 1); /* one fetch for both */
+    ck_assert_str_eq(fake_http.calls[0].url, "http://127.0.0.1:2/token");
+    ck_assert_str_eq(fake_http.calls[0].body, "grant_type=client_credentials&scope=a+b&audience=x");
     ck_assert(carries(0, "Authorization: Basic c2hvcCsxOnArdyUyNjE=")); /* shop+1:p+w%261 */
     ck_assert(carries(0, "Content-Type: application/x-www-form-urlencoded"));
     answer(0, 200, "application/json", TOKEN("t1", "3600"));
@@ -257,9 +257,9 @@ START_TEST(a_client_may_prove_itself_in_the_body)
     start(OAUTH2(",\"client_auth\":\"body\""));
     deliver(NULL);
     flow_wait_calls(1);
-    ck_assert_str_eq(fakes.calls[0].body,
+    ck_assert_str_eq(fake_http.calls[0].body,
                      "grant_type=client_credentials&client_id=shop+1&client_secret=p+w%261");
-    ck_assert_ptr_null(strstr(fakes.calls[0].headers, "Authorization"));
+    ck_assert_ptr_null(strstr(fake_http.calls[0].headers, "Authorization"));
 }
 END_TEST
 
@@ -276,7 +276,7 @@ static void call_in_last_minute(const char *life)
     flow_wait_calls(2);
     answer(1, 200, "application/json", "{}");
     flow_wait_replies(1);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     clock_set(945000);
     flow_deliver(&(struct flow_request){.order_id = "o2"});
     flow_wait_calls(4);
@@ -285,7 +285,7 @@ static void call_in_last_minute(const char *life)
 /* Of the calls 2 and 3 the renewal; the other one is the service's. */
 static int fetch_among_last(void)
 {
-    return strcmp(fakes.calls[2].url, "http://127.0.0.1:2/token") == 0 ? 2 : 3;
+    return strcmp(fake_http.calls[2].url, "http://127.0.0.1:2/token") == 0 ? 2 : 3;
 }
 
 /* Catches: calls that wait for a renewal, or a token that is used after its end. */
@@ -293,11 +293,11 @@ START_TEST(a_token_is_renewed_before_it_ends)
 {
     call_in_last_minute("\"1000\""); /* some give a text */
     int fetch = fetch_among_last();
-    ck_assert_str_eq(fakes.calls[fetch].url, "http://127.0.0.1:2/token");
+    ck_assert_str_eq(fake_http.calls[fetch].url, "http://127.0.0.1:2/token");
     clock_set(1000000);
     flow_deliver(&(struct flow_request){.order_id = "o3"});
     flow_linger(30);
-    ck_assert_int_eq(fakes.call_count, 4); /* t1 has ended */
+    ck_assert_int_eq(fake_http.count, 4); /* t1 has ended */
     answer(fetch, 200, "application/json", TOKEN("t2", "3600"));
     flow_wait_calls(5);
     ck_assert(carries(4, "Authorization: Bearer t2"));
@@ -318,7 +318,7 @@ static void call_with_token(const char *more, int64_t left_ms)
 
 static bool fetches(int call)
 {
-    return strcmp(fakes.calls[call].url, "http://127.0.0.1:2/token") == 0;
+    return strcmp(fake_http.calls[call].url, "http://127.0.0.1:2/token") == 0;
 }
 
 /* Catches: orders that end, since a token counts only a moment after its issue. */
@@ -332,7 +332,7 @@ START_TEST(a_young_token_is_tried_again_after_a_pause)
         ck_assert(carries(call + 1, "Authorization: Bearer t1"));
         ck_assert_int_ge(mg_clock_boot_ms() - refused_ms, 200);
     }
-    ck_assert_int_eq(fakes.reply_count, 0);
+    ck_assert_int_eq(fake_broker_count("reply"), 0);
     answer(5, 503, "", ""); /* the first try that counts */
     flow_wait_calls(7);
     answer(6, 200, "application/json", "{}");
@@ -347,16 +347,16 @@ START_TEST(refused_tokens_are_renewed_for_a_time)
     call_with_token("", 60000);
     int64_t first_ms = mg_clock_boot_ms();
     int fetched = 1, call = 1;
-    for (; fakes.reply_count == 0 && call < 60; call++) {
+    for (; fake_broker_count("reply") == 0 && call < 60; call++) {
         if (fetches(call)) {
             char token[100];
             (void)snprintf(token, sizeof(token), TOKEN("t%d", "3600"), ++fetched);
             answer(call, 200, "application/json", token);
         } else {
             answer(call, 401, "", "");
-            still_clock_advance(1000);
+            fake_clock_pass(1000);
         }
-        for (int i = 0; i < 300 && fakes.call_count == call + 1 && fakes.reply_count == 0; i++) {
+        for (int i = 0; i < 300 && fake_http.count == call + 1 && fake_broker_count("reply") == 0; i++) {
             flow_linger(10);
         }
     }
@@ -366,7 +366,7 @@ START_TEST(refused_tokens_are_renewed_for_a_time)
     ck_assert_int_eq(flow_reply(0)->outcome, MG_OUTCOME_PERMANENT);
     ck_assert_str_eq(flow_reply(0)->error_code, "http_401");
     ck_assert_int_eq(flow_reply(0)->executed, MG_EXECUTED_NO);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_deliver(&(struct flow_request){.order_id = "o2", .left_ms = 60000});
     flow_wait_calls(call + 1);
     if (fetches(call)) {
@@ -383,9 +383,9 @@ END_TEST
 START_TEST(a_refused_token_without_time_for_another_costs_no_attempt)
 {
     call_with_token("", 900);
-    for (int call = 1; fakes.reply_count == 0 && call < 20; call++) {
+    for (int call = 1; fake_broker_count("reply") == 0 && call < 20; call++) {
         answer(call, 401, "", "");
-        for (int i = 0; i < 100 && fakes.call_count == call + 1 && fakes.reply_count == 0; i++) {
+        for (int i = 0; i < 100 && fake_http.count == call + 1 && fake_broker_count("reply") == 0; i++) {
             flow_linger(10);
         }
     }
@@ -422,17 +422,17 @@ START_TEST(a_refusal_beside_good_calls_ends_while_there_is_time)
         flow_wait_calls(call + 1);
         answer(call++, 401, "", "");
         flow_linger(1);
-        if (fakes.reply_count > others) {
+        if (fake_broker_count("reply") > others) {
             break;
         }
         flow_deliver(&(struct flow_request){.order_id = "other"});
         flow_wait_calls(call + 1);
         answer(call++, 200, "application/json", "{}");
         flow_wait_replies(others + 1);
-        fakes_confirm(MG_PUBLISH_CONFIRMED);
+        fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     }
     ck_assert_int_le(mg_clock_boot_ms() - first_ms, MG_TOKEN_PATIENCE_MS + 2000);
-    ck_assert_str_eq(flow_reply(fakes.reply_count - 1)->error_code, "http_401");
+    ck_assert_str_eq(flow_reply(fake_broker_count("reply") - 1)->error_code, "http_401");
 }
 END_TEST
 
@@ -447,8 +447,8 @@ START_TEST(a_refusal_beside_good_calls_is_the_requests)
     flow_wait_calls(3);
     answer(2, 200, "application/json", "{}");
     flow_wait_replies(1);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
-    for (int call = 3; fakes.reply_count == 1 && call < 20; call++) {
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
+    for (int call = 3; fake_broker_count("reply") == 1 && call < 20; call++) {
         flow_wait_calls(call + 1);
         answer(call, 401, "", "");
         flow_linger(1);
@@ -486,15 +486,15 @@ static const struct {
 START_TEST(each_answer_that_refuses_the_token_is_known)
 {
     call_with_token(",\"expired_when\":[\"http_403/TOKEN_EXPIRED\",\"http_400/invalid_token\"]", 10000);
-    fakes_answer(1, &(struct mg_http_answer){.sent = MG_SENT_YES,
-                                             .status = REFUSALS[_i].status,
-                                             .body = mg_slice_of(REFUSALS[_i].body),
-                                             .content_type = "application/json",
-                                             .bearer_challenge = REFUSALS[_i].challenge,
-                                             .retry_after_ms = -1});
+    fake_http_answer(1, &(struct mg_http_answer){.sent = MG_SENT_YES,
+                                                 .status = REFUSALS[_i].status,
+                                                 .body = mg_slice_of(REFUSALS[_i].body),
+                                                 .content_type = "application/json",
+                                                 .bearer_challenge = REFUSALS[_i].challenge,
+                                                 .retry_after_ms = -1});
     if (REFUSALS[_i].is_refusal) {
         flow_wait_calls(3);
-        ck_assert_int_eq(fakes.reply_count, 0);
+        ck_assert_int_eq(fake_broker_count("reply"), 0);
     } else {
         flow_wait_replies(1);
         ck_assert_int_eq(flow_reply(0)->outcome, MG_OUTCOME_PERMANENT);
@@ -571,16 +571,16 @@ START_TEST(without_a_token_a_step_waits)
     flow_deliver(&(struct flow_request){.order_id = "o2"});
     flow_wait_calls(1);
     if (BAD_ANSWERS[_i].status == 0) {
-        fakes_answer(0, &(struct mg_http_answer){.sent = MG_SENT_MAYBE,
-                                                 .status = 200,
-                                                 .content_type = "",
-                                                 .reason = "answer's body is above 65536 bytes; cut off",
-                                                 .retry_after_ms = -1});
+        fake_http_answer(0, &(struct mg_http_answer){.sent = MG_SENT_MAYBE,
+                                                     .status = 200,
+                                                     .content_type = "",
+                                                     .reason = "answer's body is above 65536 bytes; cut off",
+                                                     .retry_after_ms = -1});
     } else {
         answer(0, BAD_ANSWERS[_i].status, BAD_ANSWERS[_i].content_type, BAD_ANSWERS[_i].body);
     }
     flow_wait_replies(2);
-    ck_assert_int_eq(fakes.call_count, 1);
+    ck_assert_int_eq(fake_http.count, 1);
     for (int i = 0; i < 2; i++) {
         const struct mg_reply *reply = flow_reply(i);
         ck_assert_int_eq(reply->outcome, MG_OUTCOME_TRANSIENT);
@@ -600,7 +600,7 @@ START_TEST(a_probe_asks_for_the_token_again)
     flow_wait_calls(1);
     answer(0, 503, "", "");
     flow_wait_replies(1);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_linger(100); /* half-open by now */
     deliver(NULL);
     flow_wait_calls(2);
@@ -620,10 +620,10 @@ START_TEST(a_silent_endpoint_costs_no_attempt)
     flow_deliver(&(struct flow_request){.left_ms = 400});
     flow_wait_calls(1);
     flow_wait_replies(1);
-    ck_assert(fakes.calls[0].is_open);
+    ck_assert(fake_http.calls[0].is_open);
     ck_assert_str_eq(flow_reply(0)->error_code, "token_unavailable");
     ck_assert_ptr_nonnull(strstr(flow_reply(0)->error_text, "no access token has come in time"));
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     answer(0, 200, "application/json", TOKEN("t1", "3600"));
     deliver(NULL);
     flow_wait_calls(2);
@@ -661,8 +661,8 @@ START_TEST(an_ended_token_is_none_and_fetches_rest)
     int64_t came_ms = mg_clock_boot_ms();
     answer(0, 200, "application/json", TOKEN("t1", "1"));
     check_no_token(0, "the access token had ended when it came; check expires_in of token_url");
-    ck_assert_int_eq(fakes.call_count, 1);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    ck_assert_int_eq(fake_http.count, 1);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_linger(100); /* half-open by now */
     deliver(NULL);
     flow_wait_calls(2);
@@ -681,20 +681,21 @@ START_TEST(a_token_endpoint_rests_for_as_long_as_it_asks)
     start(OAUTH2("") ",\"breaker\":{\"open_for\":\"50ms\"}");
     deliver(NULL);
     flow_wait_calls(1);
-    fakes_answer(0, &(struct mg_http_answer){.sent = MG_SENT_YES,
-                                             .status = 429,
-                                             .body = mg_slice_of(""),
-                                             .content_type = "",
-                                             .retry_after_ms = is_moment ? INT64_C(1795879000000) : 60000});
+    fake_http_answer(0,
+                     &(struct mg_http_answer){.sent = MG_SENT_YES,
+                                              .status = 429,
+                                              .body = mg_slice_of(""),
+                                              .content_type = "",
+                                              .retry_after_ms = is_moment ? INT64_C(1795879000000) : 60000});
     check_no_token(0, "the token endpoint answered 429");
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_linger(100); /* half-open by now */
     int64_t ahead_ms = is_moment ? 3500000 : 50000;
     clock_set(ahead_ms);
     deliver(NULL);
     check_no_token(1, "the token endpoint answered 429");
-    ck_assert_int_eq(fakes.call_count, 1);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    ck_assert_int_eq(fake_http.count, 1);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_linger(100);
     if (is_reloaded) {
         mg_token_reload(mg_remote_of(&flow_agent.served[0])->token);
@@ -718,7 +719,7 @@ START_TEST(an_ended_token_replaces_no_good_one)
     answer(fetch, 200, "application/json", TOKEN("t2", "1"));
     answer(5 - fetch, 200, "application/json", "{}");
     flow_wait_replies(2);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_deliver(&(struct flow_request){.order_id = "o3"});
     flow_wait_calls(5);
     ck_assert(carries(4, "Authorization: Bearer t1"));

@@ -26,12 +26,12 @@ static void expect_reply(int number, enum mg_outcome outcome, enum mg_executed e
 /* Would catch: a step tried for ever that can never be sent, or taken for one that may have happened. */
 START_TEST(a_request_that_can_never_be_sent_has_failed_and_not_happened)
 {
-    fakes.call_class = MG_BAD_INPUT;
+    fake_http.refusal = MG_BAD_INPUT;
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_replies(1);
     expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, "unsendable");
-    ck_assert_int_eq(fakes.call_count, 0);
-    fakes.call_class = MG_OK;
+    ck_assert_int_eq(fake_http.count, 0);
+    fake_http.refusal = MG_OK;
     flow_deliver(&(struct flow_request){.order_id = "o2"});
     flow_wait_calls(1); /* the slot is free */
 }
@@ -40,11 +40,11 @@ END_TEST
 /* Would catch: an order that fails because memory was short. */
 START_TEST(a_request_that_cannot_be_sent_now_is_retried_without_cost)
 {
-    fakes.call_class = MG_TRANSIENT;
+    fake_http.refusal = MG_TRANSIENT;
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_replies(1);
     expect_reply(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, "breaker_open");
-    fakes.call_class = MG_OK;
+    fake_http.refusal = MG_OK;
     flow_deliver(&(struct flow_request){.order_id = "o2"});
     flow_wait_calls(1);
 }
@@ -53,7 +53,7 @@ END_TEST
 /* Would catch: executed "no" for a redelivered request, which an earlier agent may have sent. */
 START_TEST(a_request_that_cannot_be_sent_may_have_been_sent_before)
 {
-    fakes.call_class = MG_BAD_INPUT;
+    fake_http.refusal = MG_BAD_INPUT;
     flow_deliver(&(struct flow_request){.left_ms = 10000, .is_redelivered = true});
     flow_wait_replies(1);
     expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, "unsendable");
@@ -63,8 +63,8 @@ END_TEST
 /* Would catch: a request acked as if read, although its bytes were not received. */
 START_TEST(a_message_too_large_to_read_is_dead_lettered)
 {
-    fakes_deliver_oversized(0);
-    ck_assert_str_eq(fakes.story, "x");
+    fake_broker_deliver(&(struct fake_delivery){.type = "request", .body = "", .is_oversized = true});
+    ck_assert_str_eq(flow_story, "x");
 }
 END_TEST
 
@@ -72,7 +72,7 @@ static void answer_unavailable(int64_t retry_after_ms)
 {
     struct mg_http_answer answer = {
         .sent = MG_SENT_YES, .status = 503, .content_type = "", .retry_after_ms = retry_after_ms};
-    fakes_answer(fakes.call_count - 1, &answer);
+    fake_http_answer(fake_http.count - 1, &answer);
 }
 
 /* Would catch: an agent that ends without a reply about a try after which the service may have acted. */
@@ -82,16 +82,16 @@ START_TEST(an_agent_that_ends_between_two_tries_answers_with_the_last_one)
     flow_wait_calls(1);
     answer_unavailable(5000);
     flow_linger(20);
-    ck_assert_int_eq(fakes.reply_count, 0);
+    ck_assert_int_eq(fake_broker_count("reply"), 0);
     mg_agent_drain(&flow_agent);
     flow_wait_replies(1);
     ck_assert_str_eq(mg_outcome_name(flow_reply(0)->outcome), "transient");
     ck_assert_str_eq(mg_executed_name(flow_reply(0)->executed), "maybe");
-    ck_assert_int_eq(fakes.call_count, 1);
+    ck_assert_int_eq(fake_http.count, 1);
     ck_assert(!flow_agent.is_drained); /* the reply is not confirmed */
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_run();
-    ck_assert_str_eq(fakes.story, "cppra");
+    ck_assert_str_eq(flow_story, "cppra");
     ck_assert(flow_agent.is_drained);
 }
 END_TEST
@@ -105,19 +105,19 @@ START_TEST(an_ending_agent_makes_no_new_try)
     answer_unavailable(-1);
     flow_wait_replies(1);
     ck_assert_str_eq(mg_outcome_name(flow_reply(0)->outcome), "transient");
-    ck_assert_int_eq(fakes.call_count, 1);
+    ck_assert_int_eq(fake_http.count, 1);
 }
 END_TEST
 
 /* Would catch: an ending agent that keeps a message of a newer version from agents that can read it. */
 START_TEST(an_ending_agent_returns_messages_for_a_newer_version_at_once)
 {
-    fakes_deliver_typed(0, "request_batch", "{}", 0);
-    ck_assert_str_eq(fakes.story, "u"); /* a place alongside it */
+    flow_deliver_bytes(0, "request_batch", "{}", 0);
+    ck_assert_str_eq(flow_story, "u"); /* a place alongside it */
     mg_agent_drain(&flow_agent);
-    ck_assert_str_eq(fakes.story, "uppq");
-    fakes_deliver_typed(0, "request_batch", "{}", 0);
-    ck_assert_str_eq(fakes.story, "uppqq");
+    ck_assert_str_eq(flow_story, "uppq");
+    flow_deliver_bytes(0, "request_batch", "{}", 0);
+    ck_assert_str_eq(flow_story, "uppqq");
 }
 END_TEST
 
@@ -131,19 +131,19 @@ START_TEST(many_of_a_newer_version_leave_most_of_the_prefetch_to_others)
     int room = line->prefetch / MG_NEWER_SHARE;
     ck_assert(room > 1 && room < 32);
     for (int i = 0; i < room; i++) {
-        fakes_deliver_typed(line->consumer, "request_batch", "{}", 0);
+        flow_deliver_bytes(line->consumer, "request_batch", "{}", 0);
     }
-    ck_assert_str_eq(fakes.story, "");
-    fakes_deliver_typed(line->consumer, "request_batch", "{}", MG_NEWER_DELIVERIES_MAX - 1);
-    ck_assert_str_eq(fakes.story, "q");
-    fakes_deliver_typed(line->consumer, "request_batch", "{}", MG_NEWER_DELIVERIES_MAX);
-    ck_assert_str_eq(fakes.story, "qx");
+    ck_assert_str_eq(flow_story, "");
+    flow_deliver_bytes(line->consumer, "request_batch", "{}", MG_NEWER_DELIVERIES_MAX - 1);
+    ck_assert_str_eq(flow_story, "q");
+    flow_deliver_bytes(line->consumer, "request_batch", "{}", MG_NEWER_DELIVERIES_MAX);
+    ck_assert_str_eq(flow_story, "qx");
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
     memset(story + 3, 'q', (size_t)room);
     flow_wait_story(story);
-    fakes_deliver_typed(line->consumer, "request_batch", "{}", 1);
-    ck_assert_str_eq(fakes.story, story); /* there is room again */
+    flow_deliver_bytes(line->consumer, "request_batch", "{}", 1);
+    ck_assert_str_eq(flow_story, story); /* there is room again */
 }
 END_TEST
 
@@ -155,11 +155,11 @@ START_TEST(a_newer_version_that_waits_leaves_a_place_to_a_consumer_of_one)
     flow_start(",\"concurrency\":1");
     const struct mg_line *line = &flow_agent.served[0].lines[0];
     ck_assert_int_eq(line->prefetch, 1);
-    fakes_deliver_typed(line->consumer, "request_batch", "{}", 0);
+    flow_deliver_bytes(line->consumer, "request_batch", "{}", 0);
     ck_assert_int_eq(line->prefetch, 2);
-    ck_assert_str_eq(fakes.story, "u");
-    fakes_deliver_typed(line->consumer, "request_batch", "{}", 1);
-    ck_assert_str_eq(fakes.story, "uq"); /* the second goes back at once: a place is for others */
+    ck_assert_str_eq(flow_story, "u");
+    flow_deliver_bytes(line->consumer, "request_batch", "{}", 1);
+    ck_assert_str_eq(flow_story, "uq"); /* the second goes back at once: a place is for others */
 }
 END_TEST
 
@@ -171,10 +171,10 @@ START_TEST(an_end_waits_no_longer_than_it_is_given)
     mg_agent_drain(&flow_agent);
     flow_run(); /* the time-out stops the loop */
     ck_assert(!flow_agent.is_drained);
-    ck_assert_str_eq(fakes.story, "cpp");
+    ck_assert_str_eq(flow_story, "cpp");
     mg_agent_drain(&flow_agent);
     flow_run(); /* and so does the second signal */
-    ck_assert_str_eq(fakes.story, "cpp");
+    ck_assert_str_eq(flow_story, "cpp");
 }
 END_TEST
 
@@ -187,7 +187,7 @@ START_TEST(requests_above_the_rate_wait_for_their_time)
         flow_deliver(&(struct flow_request){.left_ms = 10000, .consumer = i % 2});
     }
     flow_wait_calls(1);
-    ck_assert_int_lt(fakes.call_count, 12);
+    ck_assert_int_lt(fake_http.count, 12);
     flow_wait_calls(12);
 }
 END_TEST
@@ -199,9 +199,9 @@ START_TEST(the_content_type_of_the_service_file_counts)
     flow_start(",\"headers\":{\"content-type\":\"application/vnd.shop+json\",\"Accept\":\"text/plain\"}");
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
-    ck_assert_ptr_nonnull(strstr(fakes.calls[0].headers, "content-type: application/vnd.shop+json\n"));
-    ck_assert_ptr_nonnull(strstr(fakes.calls[0].headers, "Accept: text/plain\n"));
-    ck_assert_ptr_null(strstr(fakes.calls[0].headers, "application/json"));
+    ck_assert_ptr_nonnull(strstr(fake_http.calls[0].headers, "content-type: application/vnd.shop+json\n"));
+    ck_assert_ptr_nonnull(strstr(fake_http.calls[0].headers, "Accept: text/plain\n"));
+    ck_assert_ptr_null(strstr(fake_http.calls[0].headers, "application/json"));
 }
 END_TEST
 

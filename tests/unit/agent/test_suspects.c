@@ -29,22 +29,22 @@ static void finish(int call)
 {
     flow_answer_status(call, 200, "{}");
     flow_wait_replies(call + 1);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
 }
 
 static bool is_called(int call, const char *order_id)
 {
-    return strstr(fakes.calls[call].headers, order_id) != NULL;
+    return strstr(fake_http.calls[call].headers, order_id) != NULL;
 }
 
 /* Would catch: an agent that starts and takes the guilty request together with hundreds of others. */
 START_TEST(each_queue_begins_with_one_request)
 {
-    ck_assert_int_eq(fakes.broker.consumers[0].prefetch, 1);
-    ck_assert_int_eq(fakes.broker.consumers[1].prefetch, 1);
+    ck_assert_int_eq(fake_broker.options.consumers[0].prefetch, 1);
+    ck_assert_int_eq(fake_broker.options.consumers[1].prefetch, 1);
     deliver("o1", 0, 1); /* once before: no suspect */
-    ck_assert_int_eq(fakes.prefetch[0], 4);
-    ck_assert_int_eq(fakes.prefetch[1], 1);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 4);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 1), 1);
 }
 END_TEST
 
@@ -54,17 +54,17 @@ START_TEST(while_a_suspect_is_here_one_request_comes_at_a_time)
     deliver("o1", 0, 0);
     deliver("o2", 1, 0);
     deliver("o3", 0, 2);
-    ck_assert_int_eq(fakes.prefetch[0], 1);
-    ck_assert_int_eq(fakes.prefetch[1], 1);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 1);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 1), 1);
     deliver("o4", 1, 0); /* was on its way */
-    ck_assert_int_eq(fakes.prefetch[1], 1);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 1), 1);
     flow_wait_calls(4); /* it waits for no other request */
     for (int call = 0; call < 4; call++) {
         finish(call);
     }
-    ck_assert_int_eq(fakes.prefetch[0], 1);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 1);
     deliver("o5", 0, 0);
-    ck_assert_int_eq(fakes.prefetch[0], 4);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 4);
 }
 END_TEST
 
@@ -74,30 +74,30 @@ START_TEST(a_request_redelivered_often_is_called_last_and_alone)
 {
     deliver("innocent", 1, 0);
     flow_wait_calls(1);
-    fakes.is_on_its_way[1] = true;
+    fake_broker.is_on_its_way[1] = true;
     deliver("guilty", 0, 9);
     deliver("beside", 0, 5);
-    ck_assert_int_eq(fakes.prefetch[0], 0);
-    ck_assert_int_eq(fakes.prefetch[1], 0);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 0);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 1), 0);
     finish(0);
     flow_linger(60); /* the broker may still send */
-    ck_assert_int_eq(fakes.call_count, 1);
-    fakes.is_on_its_way[1] = false;
-    fakes.unsent_acks[1] = 1;
+    ck_assert_int_eq(fake_http.count, 1);
+    fake_broker.is_on_its_way[1] = false;
+    fake_broker.unsent_acks[1] = 1;
     flow_linger(60); /* the broker counts the first one, too */
-    ck_assert_int_eq(fakes.call_count, 1);
-    fakes.unsent_acks[1] = 0;
+    ck_assert_int_eq(fake_http.count, 1);
+    fake_broker.unsent_acks[1] = 0;
     flow_wait_calls(2);
     ck_assert(is_called(1, "beside"));
     flow_linger(60);
-    ck_assert_int_eq(fakes.call_count, 2);
+    ck_assert_int_eq(fake_http.count, 2);
     finish(1);
     flow_wait_calls(3);
     ck_assert(is_called(2, "guilty"));
-    ck_assert_int_eq(fakes.prefetch[0], 0);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 0);
     finish(2);
-    ck_assert_int_eq(fakes.prefetch[0], 1);
-    ck_assert_int_eq(fakes.prefetch[1], 1);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 1);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 1), 1);
 }
 END_TEST
 
@@ -111,14 +111,14 @@ START_TEST(neither_waiting_nor_being_alone_lasts_long)
     deliver("o2", 0, 9);
     flow_agent.isolated_boot_ms -= 10000;
     flow_wait_calls(2);
-    ck_assert_int_eq(fakes.prefetch[0], 0);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 0);
     flow_agent.isolated_boot_ms -= 10000;
     flow_wait_calls(3);
-    ck_assert_int_eq(fakes.prefetch[0], 0);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 0);
     flow_agent.isolated_boot_ms -= 10000;
     flow_linger(60);
-    ck_assert_int_eq(fakes.prefetch[0], 1);
-    ck_assert_int_eq(fakes.prefetch[1], 1);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 1);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 1), 1);
 }
 END_TEST
 
@@ -126,9 +126,9 @@ END_TEST
  * would wait. */
 START_TEST(a_message_left_to_a_newer_version_is_no_suspect)
 {
-    fakes_deliver(0, "{\"v\":99}", true, 9);
-    fakes_deliver_typed(0, "unheard_of", "{}", 9);
-    ck_assert_int_eq(fakes.prefetch[0], 4);
+    flow_deliver_bytes(0, "request", "{\"v\":99}", 9);
+    flow_deliver_bytes(0, "unheard_of", "{}", 9);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 4);
     deliver("guilty", 1, 9);
     flow_wait_calls(1); /* alongside them */
 }
@@ -138,16 +138,16 @@ END_TEST
  * not call. */
 START_TEST(an_isolated_request_is_given_back_like_others)
 {
-    fakes.is_on_its_way[0] = true;
+    fake_broker.is_on_its_way[0] = true;
     deliver("guilty", 0, 9);
-    fakes_connect(false);
-    ck_assert_ptr_nonnull(strchr(fakes.story, 'q'));
-    fakes_connect(true);
-    ck_assert_int_eq(fakes.prefetch[0], 1);
-    memset(fakes.story, 0, sizeof(fakes.story));
+    fake_broker_connect(false);
+    ck_assert_ptr_nonnull(strchr(flow_story, 'q'));
+    fake_broker_connect(true);
+    ck_assert_int_eq(mg_broker_prefetch(NULL, 0), 1);
+    memset(flow_story, 0, sizeof(flow_story));
     deliver("guilty", 0, 9);
     mg_agent_drain(&flow_agent);
-    ck_assert_ptr_nonnull(strchr(fakes.story, 'q'));
+    ck_assert_ptr_nonnull(strchr(flow_story, 'q'));
 }
 END_TEST
 

@@ -29,7 +29,7 @@ static void tear_down(void)
 static const char *sent(int call)
 {
     static char text[MG_TRACEPARENT_SIZE];
-    const char *header = strstr(fakes.calls[call].headers, "traceparent: ");
+    const char *header = strstr(fake_http.calls[call].headers, "traceparent: ");
     if (header == NULL) {
         return "";
     }
@@ -64,7 +64,7 @@ START_TEST(a_call_is_recorded_under_its_attempt)
               span_has(&recorded[0], " makegood.executed=yes"));
     ck_assert(!span_has(&recorded[0], "secret") && !span_has(&recorded[0], "/charges") &&
               !span_has(&recorded[0], "14.00"));
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
 }
 END_TEST
 
@@ -90,7 +90,7 @@ START_TEST(each_try_is_a_span_of_its_own)
     ck_assert(!span_has(&recorded[1], " http.response.status_code") &&
               span_has(&recorded[1], " makegood.executed=no")); /* of this try */
     flow_wait_replies(1);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
 }
 END_TEST
 
@@ -102,7 +102,7 @@ START_TEST(a_request_that_comes_again_is_called_anew)
     flow_wait_calls(1);
     ck_assert_str_ne(sent(0), "00-" TRACE "-fc442c928b42f455-01");
     flow_answer_status(0, 200, "{}");
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
 }
 END_TEST
 
@@ -114,12 +114,12 @@ START_TEST(an_unsampled_context_is_passed_on_unchanged)
     flow_wait_calls(1);
     ck_assert_str_eq(sent(0), UNSAMPLED);
     flow_answer_status(0, 200, "{}");
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     flow_deliver(&(struct flow_request){.order_id = "o2", .kind = MG_KIND_DO, .traceparent = ""});
     flow_wait_calls(2);
     ck_assert_str_eq(sent(1), "");
     flow_answer_status(1, 200, "{}");
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    fake_broker_end("reply", MG_PUBLISH_CONFIRMED);
     ck_assert_int_eq(recorded_count, 0);
 }
 END_TEST
@@ -131,7 +131,7 @@ START_TEST(a_call_that_is_given_up_is_recorded)
     flow_deliver(&(struct flow_request){.kind = MG_KIND_DO});
     flow_wait_calls(1);
     mg_agent_finish(&flow_agent);
-    ck_assert(fakes.calls[0].is_cancelled);
+    ck_assert(fake_http.calls[0].is_cancelled);
     ck_assert_int_eq(recorded_count, 1);
     ck_assert(span_has(&recorded[0], " error.type=cancelled") && recorded[0].span.is_error);
 }

@@ -5,8 +5,8 @@
 
 #include "../suite.h"
 #include "base/id.h"
-#include "fakes.h"
 #include "io/amqp/topology.h"
+#include "world.h"
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 #define ORDER(verb) "/api/v1/orders/" ORDER_ID "/" verb
@@ -24,7 +24,7 @@ static void set_up(void)
 {
     fake_begin();
     otto = fake_login(TOKEN_OPERATOR);
-    fake.log_count = 0;
+    fake_log.lines = 0;
 }
 
 /* A request of the operator's own page. */
@@ -93,7 +93,7 @@ START_TEST(a_change_that_cannot_be_recorded_is_not_made)
     }
     ck_assert_int_eq(fake.asked, (int)COUNT(NOTED)); /* the notes, and no command after them */
     ck_assert_int_eq(fake.settled, 0);
-    ck_assert_int_eq(fake.log_count, (int)COUNT(NOTED)); /* one log line each */
+    ck_assert_int_eq(fake_log.lines, (int)COUNT(NOTED)); /* one log line each */
 }
 END_TEST
 

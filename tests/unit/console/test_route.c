@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../suite.h"
-#include "fakes.h"
+#include "world.h"
 
 #define RESUME      "/api/v1/orders/" ORDER_ID "/resume"
 #define RESUME_BODY "{\"reason\": \"the card is good again\", \"version\": 7}"

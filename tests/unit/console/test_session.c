@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../suite.h"
-#include "fakes.h"
+#include "world.h"
 
 #define COUNT(list)  (sizeof(list) / sizeof(list)[0])
 #define DAY_MS       (INT64_C(12) * 3600 * 1000) /* a working day */
@@ -25,15 +25,15 @@ static unsigned int login_status(const char *body)
 START_TEST(a_session_ends_after_a_working_day_however_busy)
 {
     const struct fake_browser otto = fake_login(TOKEN_OPERATOR);
-    const int64_t began_ms = fake.boot_ms;
-    for (; fake.boot_ms < began_ms + DAY_MS; fake.boot_ms += DAY_MS / 16) {
+    const int64_t began_ms = fake_clock.boot_ms;
+    for (; fake_clock.boot_ms < began_ms + DAY_MS; fake_clock.boot_ms += DAY_MS / 16) {
         ck_assert_str_eq(fake_role(&otto), "operator");
     }
-    fake.boot_ms = began_ms + DAY_MS - 1;
+    fake_clock.boot_ms = began_ms + DAY_MS - 1;
     ck_assert_str_eq(fake_role(&otto), "operator");
-    fake.boot_ms = began_ms + DAY_MS;
+    fake_clock.boot_ms = began_ms + DAY_MS;
     ck_assert_str_eq(fake_role(&otto), "none");
-    fake.boot_ms = began_ms;
+    fake_clock.boot_ms = began_ms;
     ck_assert_str_eq(fake_role(&otto), "none"); /* it has ended, it does not only look so */
 }
 END_TEST
@@ -153,12 +153,12 @@ START_TEST(one_token_ends_only_its_own_sessions_and_of_them_the_least_used)
     struct fake_browser ottos[OWN_MAX];
     const struct fake_browser rita = fake_login(TOKEN_READER);
     for (int i = 0; i < OWN_MAX; i++) {
-        fake.boot_ms++;
+        fake_clock.boot_ms++;
         ottos[i] = fake_login(TOKEN_OPERATOR);
     }
-    fake.boot_ms++;
+    fake_clock.boot_ms++;
     ck_assert_str_eq(fake_role(&ottos[0]), "operator"); /* so ottos[1] is the least used */
-    fake.boot_ms++;
+    fake_clock.boot_ms++;
     const struct fake_browser another = fake_login(TOKEN_OPERATOR);
     for (int i = 0; i < OWN_MAX; i++) {
         ck_assert_str_eq(fake_role(&ottos[i]), i == 1 ? "none" : "operator");
@@ -185,7 +185,7 @@ START_TEST(where_all_places_are_taken_the_least_used_one_is_given_away)
     for (int n = 0; n < NAMES; n++) {
         (void)snprintf(token, sizeof(token), "token-%d", n);
         for (int i = 0; i < OWN_MAX; i++) {
-            fake.boot_ms++;
+            fake_clock.boot_ms++;
             browsers[n][i] = fake_login(token);
         }
     }
@@ -247,7 +247,7 @@ START_TEST(a_listener_is_known_by_its_session_up_to_its_end)
             fake_write_tokens(lines);
             ck_assert_int_eq(fake_reload(&err), MG_OK);
         } else {
-            fake.boot_ms += DAY_MS;
+            fake_clock.boot_ms += DAY_MS;
         }
         ck_assert(!mg_session_is_open(fake.console.sessions, session));
     }
@@ -271,14 +271,14 @@ END_TEST
 START_TEST(guesses_are_limited_a_second_and_lock_no_user_out)
 {
     for (int second = 0; second < 3; second++) {
-        int logged = fake.log_count;
+        int logged = fake_log.lines;
         for (int i = 0; i < 4 * GUESSES; i++) {
             ck_assert_uint_eq(login_status("{\"token\": \"a guess\"}"), i < GUESSES ? 403 : 429);
         }
-        ck_assert_int_eq(fake.log_count, logged + GUESSES);
+        ck_assert_int_eq(fake_log.lines, logged + GUESSES);
         const struct fake_browser otto = fake_login(TOKEN_OPERATOR);
         ck_assert_str_eq(fake_role(&otto), "operator");
-        fake.boot_ms += 1000;
+        fake_clock.boot_ms += 1000;
     }
     struct mg_http_exchange request = fake_post("/api/v1/login", "{\"token\": \"a guess\"}");
     for (int i = 0; i < GUESSES; i++) {
@@ -308,14 +308,14 @@ START_TEST(only_a_whole_token_lets_in)
                                          "{\"Token\": \"" TOKEN_OPERATOR "\"}"};
     char longest[700] = "{\"token\": \"";
     for (size_t i = 0; i < COUNT(bodies); i++) {
-        fake.boot_ms += 1000;
+        fake_clock.boot_ms += 1000;
         unsigned int status = login_status(bodies[i]);
         ck_assert_msg(status == 403 || status == 400, "%s", bodies[i]); /* 400: no text, or another member */
     }
     size_t head = strlen(longest);
     memset(longest + head, 'x', 600);
     memcpy(longest + head + 600, "\"}", sizeof("\"}"));
-    fake.boot_ms += 1000;
+    fake_clock.boot_ms += 1000;
     ck_assert_uint_eq(login_status(longest), 403);
     ck_assert_uint_eq(login_status("{\"token\": \"" TOKEN_OPERATOR "\"}"), 200);
 }

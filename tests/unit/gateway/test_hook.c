@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "../suite.h"
-#include "fakes.h"
 #include "gateway/window.h"
+#include "world.h"
 
 START_TEST(statuses_of_one_order_go_one_by_one_and_those_of_others_beside_them)
 {
@@ -107,9 +107,9 @@ START_TEST(a_database_that_is_down_delays_only_what_needs_it)
     fake_deliver("b1");
     fake_answer("b1", 200);
     fake_expect("ask:a>0 send:b1 ack:b1");
-    fake_pass(999);
+    fake_loop_pass(999);
     fake_expect("");
-    fake_pass(1);
+    fake_loop_pass(1);
     fake_rows(true, 1, 2);
     fake_expect("ask:a>0 send:a1");
 }
@@ -131,7 +131,7 @@ START_TEST(a_status_that_needs_the_database_goes_as_soon_as_another_has_it)
     fake_expect("send:c1 ask:d>0");
     fake_rows(true, 1, 1);
     fake_expect("send:d1");
-    fake_pass(1000);
+    fake_loop_pass(1000);
     fake_expect("ask:b>0");
 }
 END_TEST
@@ -145,16 +145,16 @@ START_TEST(an_order_that_is_refused_delays_no_other)
     fake_deliver("b2");
     fake_answer("b2", 200);
     fake_expect("send:a1 send:b1 ack:b1 send:b2 ack:b2");
-    fake_pass(999);
+    fake_loop_pass(999);
     fake_expect("");
-    fake_pass(1);
+    fake_loop_pass(1);
     fake_expect("send:a1");
     fake_answer("a1", -1);
-    fake_pass(1999);
+    fake_loop_pass(1999);
     fake_expect("");
-    fake_pass(1);
+    fake_loop_pass(1);
     fake_expect("send:a1");
-    ck_assert_int_eq(fake.log_count, 0);
+    ck_assert_int_eq(fake_log.loud, 0);
 }
 END_TEST
 
@@ -163,9 +163,9 @@ START_TEST(an_answer_names_the_time_of_the_next_try)
     fake_deliver("a1");
     fake_answer_later("a1", 429, 30000);
     fake_expect("send:a1");
-    fake_pass(29999);
+    fake_loop_pass(29999);
     fake_expect("");
-    fake_pass(1);
+    fake_loop_pass(1);
     fake_expect("send:a1");
 }
 END_TEST
@@ -190,11 +190,11 @@ static void go_down(void)
     fake_deliver("b2");
     fake_deliver("c1");
     for (int i = 0; i < 5; i++) {
-        fake_pass(4000);
-        char name[8] = {fake.requests[fake.request_count - 1].body[19], '1', '\0'};
-        for (int k = 0; k < fake.request_count; k++) {
-            if (fake.requests[k].is_open) {
-                name[0] = fake.requests[k].body[19];
+        fake_loop_pass(4000);
+        char name[8] = {fake_http.calls[fake_http.count - 1].body[19], '1', '\0'};
+        for (int k = 0; k < fake_http.count; k++) {
+            if (fake_http.calls[k].is_open) {
+                name[0] = fake_http.calls[k].body[19];
                 fake_answer(name, 503);
                 break;
             }
@@ -206,37 +206,37 @@ START_TEST(a_target_that_is_down_gets_one_request_at_a_time_and_ever_fewer)
 {
     int64_t waits[16];
     go_down();
-    for (int i = 0; i < fake.request_count; i++) { /* those that were under way when it went down */
-        if (fake.requests[i].is_open) {
-            char name[8] = {fake.requests[i].body[19], '1', '\0'};
+    for (int i = 0; i < fake_http.count; i++) { /* those that were under way when it went down */
+        if (fake_http.calls[i].is_open) {
+            char name[8] = {fake_http.calls[i].body[19], '1', '\0'};
             fake_answer(name, 503);
         }
     }
-    ck_assert_int_eq(fake.log_count, 1);
+    ck_assert_int_eq(fake_log.loud, 1);
     for (int i = 0; i < 16; i++) {
-        int before = fake.request_count;
-        int64_t since_ms = fake.boot_ms;
-        while (fake.request_count == before) {
-            fake_pass(1);
+        int before = fake_http.count;
+        int64_t since_ms = fake_clock.boot_ms;
+        while (fake_http.count == before) {
+            fake_loop_pass(1);
         }
-        waits[i] = fake.boot_ms - since_ms;
-        fake_pass(20000);
-        ck_assert_int_eq(fake.request_count, before + 1); /* one at a time */
-        char name[8] = {fake.requests[before].body[19], '1', '\0'};
+        waits[i] = fake_clock.boot_ms - since_ms;
+        fake_loop_pass(20000);
+        ck_assert_int_eq(fake_http.count, before + 1); /* one at a time */
+        char name[8] = {fake_http.calls[before].body[19], '1', '\0'};
         fake_answer(name, i % 2 == 0 ? 500 : -1);
     }
     ck_assert_int_eq(waits[15], 60000);
     for (int i = 1; i < 16; i++) {
         ck_assert_int_ge(waits[i], waits[i - 1]);
     }
-    ck_assert_int_eq(fake.log_count, 1);
+    ck_assert_int_eq(fake_log.loud, 1);
     fake.story[0] = '\0';
-    fake_pass(60000);
-    char probe[8] = {fake.requests[fake.request_count - 1].body[19], '1', '\0'};
+    fake_loop_pass(60000);
+    char probe[8] = {fake_http.calls[fake_http.count - 1].body[19], '1', '\0'};
     fake_answer(probe, 200);
     int open = 0;
-    for (int i = 0; i < fake.request_count; i++) {
-        open += fake.requests[i].is_open;
+    for (int i = 0; i < fake_http.count; i++) {
+        open += fake_http.calls[i].is_open;
     }
     ck_assert_int_ge(open, 2); /* all others at once */
 }
@@ -246,15 +246,15 @@ START_TEST(a_try_has_the_time_of_its_own_and_the_id_of_its_status)
 {
     fake_deliver("a1");
     fake_answer("a1", 500);
-    fake_pass(5000);
-    ck_assert_int_eq(fake.request_count, 2);
-    ck_assert_str_eq(fake.requests[0].id, fake.requests[1].id);
-    ck_assert(mg_uuid_is_valid(fake.requests[0].id));
-    ck_assert_str_eq(fake.requests[0].body, fake.requests[1].body);
-    ck_assert_str_eq(fake.requests[0].timestamp, "1769862897");
-    ck_assert_str_eq(fake.requests[1].timestamp, "1769862898");
-    ck_assert_str_ne(fake.requests[0].signature, fake.requests[1].signature);
-    ck_assert(strncmp(fake.requests[0].signature, "v1,", 3) == 0);
+    fake_loop_pass(5000);
+    ck_assert_int_eq(fake_http.count, 2);
+    ck_assert_str_eq(fake_header(0, "webhook-id"), fake_header(1, "webhook-id"));
+    ck_assert(mg_uuid_is_valid(fake_header(0, "webhook-id")));
+    ck_assert_str_eq(fake_http.calls[0].body, fake_http.calls[1].body);
+    ck_assert_str_eq(fake_header(0, "webhook-timestamp"), "1769862897");
+    ck_assert_str_eq(fake_header(1, "webhook-timestamp"), "1769862898");
+    ck_assert_str_ne(fake_header(0, "webhook-signature"), fake_header(1, "webhook-signature"));
+    ck_assert(strncmp(fake_header(0, "webhook-signature"), "v1,", 3) == 0);
 }
 END_TEST
 
@@ -263,27 +263,27 @@ START_TEST(a_delivery_is_given_back_before_the_broker_takes_it)
     fake_deliver("a1");
     fake_answer("a1", 500);
     fake_deliver("a2");
-    fake_pass(9 * 60 * 1000);
+    fake_loop_pass(9 * 60 * 1000);
     mg_hook_look(fake.hook);
     ck_assert_ptr_null(strstr(fake.story, "requeue"));
-    for (int i = 0; i < fake.request_count; i++) {
-        if (fake.requests[i].is_open) {
+    for (int i = 0; i < fake_http.count; i++) {
+        if (fake_http.calls[i].is_open) {
             fake_answer("a1", 500);
         }
     }
     fake.story[0] = '\0';
-    fake_pass(60 * 1000 - 1);
-    if (fake.requests[fake.request_count - 1].is_open) {
+    fake_loop_pass(60 * 1000 - 1);
+    if (fake_http.calls[fake_http.count - 1].is_open) {
         mg_hook_look(fake.hook); /* not one that is under way */
         ck_assert_ptr_null(strstr(fake.story, "requeue"));
         fake_answer("a1", 500);
     }
     fake.story[0] = '\0';
-    fake_pass(1);
+    fake_loop_pass(1);
     mg_hook_look(fake.hook);
     fake_expect("requeue:a1 requeue:a2");
     fake_deliver("a1");
-    fake_expect(fake.requests[fake.request_count - 1].is_open ? "send:a1" : "");
+    fake_expect(fake_http.calls[fake_http.count - 1].is_open ? "send:a1" : "");
 }
 END_TEST
 
@@ -292,8 +292,8 @@ END_TEST
 static bool is_open(char order)
 {
     bool is_open = false;
-    for (int i = 0; i < fake.request_count; i++) {
-        is_open = is_open || (fake.requests[i].is_open && fake.requests[i].body[19] == order);
+    for (int i = 0; i < fake_http.count; i++) {
+        is_open = is_open || (fake_http.calls[i].is_open && fake_http.calls[i].body[19] == order);
     }
     return is_open;
 }
@@ -304,7 +304,7 @@ static bool is_set_aside(int half_hours, int http_status, int64_t retry_after_ms
 {
     for (int i = 0; i < half_hours; i++) {
         fake.story[0] = '\0';
-        fake_pass(HALF_HOUR_MS);
+        fake_loop_pass(HALF_HOUR_MS);
         if (takes_others) {
             fake_deliver("b0");
             fake_answer("b0", 200);
@@ -329,7 +329,7 @@ static void come_back(void)
         if (is_open('a')) {
             fake_answer("a1", -1);
         }
-        fake_pass(60 * 1000);
+        fake_loop_pass(60 * 1000);
     }
     fake_answer("b0", 200);
 }
@@ -340,12 +340,12 @@ START_TEST(a_status_that_alone_is_refused_for_a_day_is_set_aside)
     fake_answer("a1", 400);
     ck_assert(!is_set_aside(47, 400, -1, true));
     ck_assert(is_set_aside(1, 400, -1, true));
-    ck_assert_int_eq(fake.log_count, 1);
+    ck_assert_int_eq(fake_log.loud, 1);
     fake.story[0] = '\0';
     fake_deliver("a1"); /* an operator requeues it */
     fake_answer("a1", 400);
     fake_deliver("a2");
-    fake_pass(1000);
+    fake_loop_pass(1000);
     fake_answer("a1", 200);
     fake_expect("send:a1 send:a1 ack:a1 send:a2");
 }
@@ -353,12 +353,12 @@ END_TEST
 
 START_TEST(the_time_of_a_status_is_no_time_of_its_refusal)
 {
-    fake.wall_ms += INT64_C(60) * 60 * 60 * 1000; /* its target was dark, or the clock is wrong */
+    fake_clock.wall_ms += INT64_C(60) * 60 * 60 * 1000; /* its target was dark, or the clock is wrong */
     fake_deliver("a1");
     fake_answer("a1", 500);
     fake_deliver("b1");
     fake_answer("b1", 200);
-    fake_pass(1000);
+    fake_loop_pass(1000);
     fake_answer("a1", 500);
     fake_expect("send:a1 send:b1 ack:b1 send:a1");
 }
@@ -437,7 +437,7 @@ START_TEST(an_answer_that_is_cut_off_takes_no_status)
     fake_deliver("a1");
     fake_answer_cut("a1", 200);
     fake_expect("send:a1");
-    fake_pass(1000);
+    fake_loop_pass(1000);
     fake_answer("a1", 200);
     fake_expect("send:a1 ack:a1");
 }
@@ -462,7 +462,7 @@ START_TEST(a_new_address_is_tried_at_once)
     fake_expect("send:a1");
     mg_hook_set_target(fake.hook, &moved);
     fake_expect("send:a1");
-    ck_assert_str_eq(fake.requests[1].url, "https://new.example.org/");
+    ck_assert_str_eq(fake_http.calls[1].url, "https://new.example.org/");
 }
 END_TEST
 
@@ -485,10 +485,10 @@ START_TEST(the_answer_of_an_earlier_address_holds_up_nothing)
     fake_expect("send:b1 send:c1 send:d1 send:e1 send:f1 send:g1");
     fake_answer("h1", 200); /* it was in time */
     fake_expect("ack:h1");
-    ck_assert_int_eq(fake.log_count, 0);
-    ck_assert_str_eq(fake.requests[8].url, "https://new.example.org/");
+    ck_assert_int_eq(fake_log.loud, 0);
+    ck_assert_str_eq(fake_http.calls[8].url, "https://new.example.org/");
     fake_answer("a1", 500); /* of the new address: its first failure */
-    fake_pass(1000);
+    fake_loop_pass(1000);
     fake_expect("send:a1");
 }
 END_TEST
@@ -501,7 +501,7 @@ START_TEST(a_new_address_has_not_failed_yet)
     fake_deliver("a1");
     for (int i = 0; i < 4; i++) {
         fake_answer("a1", 500);
-        fake_pass(60000);
+        fake_loop_pass(60000);
     }
     mg_hook_look(fake.hook);
     ck_assert(mg_metric_value(failing) > 0);
@@ -511,18 +511,18 @@ START_TEST(a_new_address_has_not_failed_yet)
     mg_hook_look(fake.hook);
     ck_assert(mg_metric_value(failing) == 0);
     fake_answer("a1", 500);
-    fake_pass(1000);
+    fake_loop_pass(1000);
     fake_expect("send:a1 send:a1");
 }
 END_TEST
 
 START_TEST(a_request_that_cannot_begin_is_a_failure)
 {
-    fake.refuses_calls = true;
+    fake_http.refusal = MG_TRANSIENT;
     fake_deliver("a1");
     fake_expect("refused:a1");
-    fake.refuses_calls = false;
-    fake_pass(1000);
+    fake_http.refusal = MG_OK;
+    fake_loop_pass(1000);
     fake_expect("send:a1");
 }
 END_TEST
@@ -533,7 +533,7 @@ START_TEST(a_queue_that_is_not_read_shows_in_its_metric)
         fake.gateway.metrics, MG_GAUGE, "makegood_webhook_queue_up", "client=\"" FAKE_CLIENT "\"", "");
     mg_hook_look(fake.hook);
     ck_assert(mg_metric_value(queue_up) == 1);
-    fake.has_no_queue = true;
+    fake_broker.is_down = true;
     mg_hook_look(fake.hook);
     ck_assert(mg_metric_value(queue_up) == 0);
 }

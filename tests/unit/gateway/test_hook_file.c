@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "../suite.h"
-#include "fakes.h"
+#include "world.h"
 
 #define SECRET "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n"
 

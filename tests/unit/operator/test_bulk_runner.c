@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "../suite.h"
-#include "fakes.h"
 #include "operator/bulk_runner.h"
+#include "world.h"
 
 #define ENOUGH_MS 60000 /* longer than any bulk action here takes */
 #define RESEND_MS 2000
@@ -15,9 +15,7 @@ static struct mg_bulk_runner *runner;
 static void begin(int orders, double rate)
 {
     struct mg_err err;
-    memset(&fake, 0, sizeof(fake));
-    fake.boot_ms = 1000;
-    fake.is_store_up = fake.is_broker_up = true;
+    fake_begin();
     snprintf(fake.row.bulk_id, sizeof(fake.row.bulk_id), BULK_ID);
     snprintf(fake.row.reason, sizeof(fake.row.reason), "it is back");
     snprintf(fake.row.by, sizeof(fake.row.by), "anna");
@@ -46,7 +44,7 @@ static void finish(void)
 static void pass_until_sent(int count)
 {
     for (int64_t ms = 0; fake.sent_count < count && ms < ENOUGH_MS; ms += 50) {
-        fake_pass(50);
+        fake_loop_pass(50);
     }
     ck_assert_int_eq(fake.sent_count, count);
 }
@@ -56,7 +54,7 @@ static void pass_until_sent(int count)
 START_TEST(the_canary_first_then_the_rest)
 {
     begin(60, 100);
-    fake_pass(ENOUGH_MS / 60);
+    fake_loop_pass(ENOUGH_MS / 60);
     ck_assert_int_eq(fake.sent_count, 5);
     ck_assert_int_eq(fake.sent[0].kind, MG_CAUSE_RESUME);
     ck_assert_uint_eq(fake.sent[0].version, 7);
@@ -71,7 +69,7 @@ START_TEST(the_canary_first_then_the_rest)
         ck_assert_int_eq(fake.orders[i].sent, 1);
     }
     fake_end_all(MG_ORDER_COMPENSATED);
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert(fake.is_ended);
     ck_assert_int_eq(fake.row.bulk.state, MG_BULK_DONE);
     ck_assert_int_eq(fake_count(MG_BULK_RESULT_DONE), 60);
@@ -83,9 +81,9 @@ END_TEST
 START_TEST(a_canary_that_fails_stops_it_and_is_reported_once)
 {
     begin(60, 100);
-    fake_pass(1000);
+    fake_loop_pass(1000);
     fake_end_all(MG_ORDER_ERROR);
-    fake_pass(ENOUGH_MS);
+    fake_loop_pass(ENOUGH_MS);
     ck_assert_int_eq(fake.sent_count, 5);
     ck_assert(fake.is_ended);
     ck_assert_int_eq(fake.row.bulk.state, MG_BULK_STOPPED);
@@ -106,7 +104,7 @@ START_TEST(an_order_that_does_not_allow_the_verb_is_skipped_and_one_that_is_not_
 {
     begin(5, 100);
     fake.row.bulk.stop_percent = 100;
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert_int_eq(fake.sent_count, 5);
     fake_answer(0, MG_COMMAND_CONFLICT, 7, "settle it");
     fake_answer(1, MG_COMMAND_CONFLICT, 8, "it has changed");
@@ -114,14 +112,14 @@ START_TEST(an_order_that_does_not_allow_the_verb_is_skipped_and_one_that_is_not_
     snprintf(fake.orders[1].cause, sizeof(fake.orders[1].cause), "another's");
     fake_answer(2, MG_COMMAND_NOT_FOUND, 0, "no such order");
     fake_answer(3, MG_COMMAND_DONE, 8, "");
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert_int_eq(fake.orders[0].result, MG_BULK_RESULT_SKIPPED);
     ck_assert_int_eq(fake.orders[1].result, MG_BULK_RESULT_SKIPPED);
     ck_assert_int_eq(fake.orders[2].result, MG_BULK_RESULT_FAILED);
     ck_assert_int_eq(fake.orders[3].result, MG_BULK_RESULT_ASKED);
     ck_assert_int_eq(fake.orders[4].result, MG_BULK_RESULT_ASKED);
     fake_end_all(MG_ORDER_PROCESSED);
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert_int_eq(fake_count(MG_BULK_RESULT_DONE), 2);
     ck_assert(fake.is_ended);
     finish();
@@ -132,15 +130,15 @@ END_TEST
 START_TEST(an_order_that_waits_for_the_database_is_asked_again)
 {
     begin(5, 100);
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert_int_eq(fake.sent_count, 5);
     fake_answer(0, MG_COMMAND_INVALID, 0, "the database refuses this order's rows: a lock (55P03)");
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert_int_eq(fake.orders[0].result, MG_BULK_RESULT_ASKED);
-    fake_pass(3000);
+    fake_loop_pass(3000);
     ck_assert_int_ge(fake.sent_count, 6);
     fake_end_all(MG_ORDER_PROCESSED);
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert_int_eq(fake_count(MG_BULK_RESULT_DONE), 5);
     ck_assert(fake.is_ended);
     finish();
@@ -151,10 +149,10 @@ END_TEST
 START_TEST(an_order_undone_instead_of_going_forward_has_failed)
 {
     begin(60, 100);
-    fake_pass(1000);
+    fake_loop_pass(1000);
     fake.is_turned = true;
     fake_end_all(MG_ORDER_COMPENSATED);
-    fake_pass(ENOUGH_MS);
+    fake_loop_pass(ENOUGH_MS);
     ck_assert_int_eq(fake.row.bulk.state, MG_BULK_STOPPED);
     ck_assert_int_eq(fake.sent_count, 5);
     ck_assert_int_eq(fake_count(MG_BULK_RESULT_FAILED), 5);
@@ -169,16 +167,16 @@ START_TEST(commands_without_a_taker_do_not_pile_up)
 {
     begin(ORDERS, 5);
     fake.row.bulk.canary = 0;
-    fake_pass(ENOUGH_MS);
+    fake_loop_pass(ENOUGH_MS);
     ck_assert_int_eq(fake.asked_to, 7);
     for (int i = 0; i < 7; i++) {
         fake_answer(i, MG_COMMAND_CONFLICT, 7, "settle it");
     }
     fake.row.bulk.stop_percent = 100;
-    fake_pass(ENOUGH_MS);
+    fake_loop_pass(ENOUGH_MS);
     ck_assert_int_eq(fake.asked_to, 14);
     fake_end_all(MG_ORDER_PROCESSING); /* under way is not done, but taken */
-    fake_pass(500);
+    fake_loop_pass(500);
     ck_assert_int_gt(fake.asked_to, 14);
     finish();
 }
@@ -189,14 +187,14 @@ END_TEST
 START_TEST(orders_marked_by_a_dead_runner_are_requested_by_the_next_as_the_same_cause)
 {
     begin(60, 100);
-    fake_pass(1000);
+    fake_loop_pass(1000);
     struct mg_command first = fake.sent[0];
     finish();
     fake.sent_count = 0;
     struct mg_err err;
     const struct mg_bulk_runner_options options = {.holder = "runner-1"};
     ck_assert_int_eq(mg_bulk_runner_start(NULL, &options, &runner, &err), MG_OK);
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert_int_eq(fake.sent_count, 5);
     ck_assert_str_eq(fake.sent[0].command_id, first.command_id);
     ck_assert_str_eq(fake.sent[0].order_id, first.order_id);
@@ -207,24 +205,24 @@ END_TEST
 START_TEST(a_command_without_an_answer_is_sent_again_ever_more_seldom)
 {
     begin(1, 100);
-    fake_pass(500);
+    fake_loop_pass(500);
     ck_assert_int_eq(fake.sent_count, 1);
-    fake_pass(RESEND_MS - 1000);
+    fake_loop_pass(RESEND_MS - 1000);
     ck_assert_int_eq(fake.sent_count, 1);
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert_int_eq(fake.sent_count, 2);
-    fake_pass(3000);
+    fake_loop_pass(3000);
     ck_assert_int_eq(fake.sent_count, 2);
-    fake_pass(INT64_C(2) * 3600 * 1000);
+    fake_loop_pass(INT64_C(2) * 3600 * 1000);
     ck_assert_int_lt(fake.sent_count, 30);
     fake.client.on_place(fake.client.arg); /* a new reply queue: earlier answers are lost */
     int before = fake.sent_count;
-    fake_pass(500);
+    fake_loop_pass(500);
     ck_assert_int_eq(fake.sent_count, before + 1);
     fake.orders[0].version = 8; /* it goes on */
     fake.orders[0].state = MG_ORDER_PROCESSING;
     memcpy(fake.orders[0].cause, fake.sent[0].command_id, sizeof(fake.orders[0].cause));
-    fake_pass(INT64_C(2) * 3600 * 1000);
+    fake_loop_pass(INT64_C(2) * 3600 * 1000);
     ck_assert_int_eq(fake.sent_count, before + 1);
     finish();
 }
@@ -236,10 +234,10 @@ START_TEST(a_fast_bulk_action_is_driven_as_fast_as_its_orders_end)
 {
     begin(ORDERS, 1000);
     for (int i = 0; i < 1000 && !fake.is_ended; i++) {
-        fake_pass(1);
+        fake_loop_pass(1);
         fake_end_all(MG_ORDER_PROCESSED);
     }
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert(fake.is_ended);
     ck_assert_int_eq(fake_count(MG_BULK_RESULT_DONE), ORDERS);
     finish();
@@ -250,22 +248,22 @@ START_TEST(no_more_are_marked_than_can_be_sent)
 {
     begin(60, 100);
     fake.is_broker_up = false;
-    fake_pass(10000);
+    fake_loop_pass(10000);
     ck_assert_int_eq(fake.tries, 0); /* without a broker others lead */
     ck_assert_int_gt(fake.keeps, 1);
     fake.is_broker_up = true;
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert_int_eq(fake.sent_count, 5);
     fake_end_all(MG_ORDER_PROCESSED);
-    fake_pass(20);
+    fake_loop_pass(20);
     fake.is_broker_up = false;
-    fake_pass(3000);
+    fake_loop_pass(3000);
     int marked = fake_count(MG_BULK_RESULT_ASKED);
     int sent = fake.sent_count;
     ck_assert_int_eq(fake.asked_to, sent);
     ck_assert_int_le(marked, sent);
     ck_assert_int_eq(fake.resigned, 0);
-    fake_pass(10000);
+    fake_loop_pass(10000);
     ck_assert_int_eq(fake.resigned, 1);
     ck_assert_int_eq(fake.asked_to, sent);
     finish();
@@ -276,11 +274,11 @@ START_TEST(a_command_of_an_operator_in_between_counts)
 {
     begin(60, 100);
     fake.is_paused_meanwhile = true;
-    fake_pass(10000);
+    fake_loop_pass(10000);
     ck_assert_int_eq(fake.sent_count, 0);
     ck_assert_int_eq(fake.row.bulk.state, MG_BULK_PAUSED);
     fake.row.bulk.state = MG_BULK_CANARY;
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert_int_eq(fake.sent_count, 5);
     finish();
 }
@@ -290,20 +288,20 @@ START_TEST(a_runner_that_does_not_lead_writes_nothing_and_retries)
 {
     begin(60, 100);
     fake.is_held_by_other = true;
-    fake_pass(5000);
+    fake_loop_pass(5000);
     ck_assert_int_ge(fake.tries, 9);
     ck_assert_int_eq(fake.looks, 0);
     fake.is_held_by_other = false;
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert_int_eq(fake.sent_count, 5);
     fake_end_all(MG_ORDER_PROCESSED);
     fake.is_held_by_other = fake.is_fenced = true;
     int writes = fake.writes;
-    fake_pass(5000);
+    fake_loop_pass(5000);
     ck_assert_int_eq(fake.writes, writes + 1);
     ck_assert_int_eq(fake.sent_count, 5);
     fake.is_held_by_other = false;
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert_int_gt(fake.sent_count, 5);
     finish();
 }
@@ -314,16 +312,16 @@ END_TEST
 START_TEST(a_succeeded_runner_detects_it_before_the_next_request)
 {
     begin(60, 100);
-    fake_pass(1500);
+    fake_loop_pass(1500);
     ck_assert_int_eq(fake.sent_count, 5);
     int looks = fake.looks, writes = fake.writes;
     fake.is_held_by_other = fake.is_fenced = true;
-    fake_pass(10000); /* no order ends, so no write shows the loss of the lead */
+    fake_loop_pass(10000); /* no order ends, so no write shows the loss of the lead */
     ck_assert_int_eq(fake.writes, writes);
     ck_assert_int_le(fake.looks - looks, 2000 / 250 + 1);
     looks = fake.looks;
     fake_end_all(MG_ORDER_PROCESSED);
-    fake_pass(10000);
+    fake_loop_pass(10000);
     ck_assert_int_eq(fake.looks, looks);
     ck_assert_int_eq(fake.writes, writes);
     ck_assert_int_eq(fake.sent_count, 5);
@@ -337,19 +335,19 @@ START_TEST(an_obstacle_is_logged_once)
 {
     begin(60, 100);
     fake.refusal = "behind a pooler";
-    fake_pass(10000);
+    fake_loop_pass(10000);
     ck_assert_int_ge(fake.tries, 10);
-    ck_assert_int_eq(fake.warnings, 1);
+    ck_assert_int_eq(fake_log.loud, 1);
     ck_assert_int_eq(fake.looks, 0);
     fake.refusal = NULL;
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert_int_eq(fake.sent_count, 5);
     fake.fails_keep = true;
-    fake_pass(10000);
-    ck_assert_int_eq(fake.warnings, 2);
+    fake_loop_pass(10000);
+    ck_assert_int_eq(fake_log.loud, 2);
     fake.fails_keep = false;
     fake_end_all(MG_ORDER_PROCESSED);
-    fake_pass(2000);
+    fake_loop_pass(2000);
     ck_assert_int_gt(fake.sent_count, 5);
     finish();
 }
@@ -358,25 +356,25 @@ END_TEST
 START_TEST(a_database_that_fails_is_queried_again_and_logged_once)
 {
     begin(60, 100);
-    fake_pass(1000);
-    int warnings = fake.warnings;
+    fake_loop_pass(1000);
+    int warnings = fake_log.loud;
     fake.fails_look = true;
-    fake_pass(10000);
-    ck_assert_int_eq(fake.warnings, warnings + 1);
+    fake_loop_pass(10000);
+    ck_assert_int_eq(fake_log.loud, warnings + 1);
     fake.fails_look = false;
     fake_end_all(MG_ORDER_PROCESSED);
-    fake_pass(1000);
+    fake_loop_pass(1000);
     fake.fails_write = true;
     fake_end_all(MG_ORDER_PROCESSED);
-    fake_pass(10000);
-    ck_assert_int_eq(fake.warnings, warnings + 2);
+    fake_loop_pass(10000);
+    ck_assert_int_eq(fake_log.loud, warnings + 2);
     fake.fails_write = false;
     fake.is_store_up = false;
     fake.store.on_state(fake.store.arg, false, "the test says so");
-    fake_pass(5000);
+    fake_loop_pass(5000);
     fake.is_store_up = true;
     fake.store.on_state(fake.store.arg, true, "");
-    fake_pass(1000);
+    fake_loop_pass(1000);
     ck_assert(fake.is_ended);
     ck_assert_int_eq(fake.sent_count, 60);
     finish();
@@ -388,15 +386,15 @@ START_TEST(a_bulk_action_that_cannot_be_written_keeps_no_other_waiting)
 {
     begin(60, 100);
     fake.has_older = true;
-    int warnings = fake.warnings;
-    fake_pass(2000);
+    int warnings = fake_log.loud;
+    fake_loop_pass(2000);
     ck_assert_int_eq(fake.sent_count, 5);
     fake_end_all(MG_ORDER_PROCESSED);
     pass_until_sent(60);
     fake_end_all(MG_ORDER_PROCESSED);
-    fake_pass(2000);
+    fake_loop_pass(2000);
     ck_assert(fake.is_ended);
-    ck_assert_int_eq(fake.warnings, warnings + 1);
+    ck_assert_int_eq(fake_log.loud, warnings + 1);
     finish();
 }
 END_TEST

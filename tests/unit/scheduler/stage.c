@@ -1,6 +1,6 @@
 /*
  * Sets the stage: a scheduler with its fakes, started and stopped for each test, and the messages to it. Time
- * passes only by fake_loop_advance.
+ * passes only by the fakes of loop and clock.
  */
 #include "stage.h"
 
@@ -19,34 +19,6 @@ int stage_exit_code;
 static struct mg_scheduler_options options;
 static struct mg_metrics *metrics;
 
-/* The machine's clocks, which the linker puts in their place: held, but for stage_clock_pass. */
-#define BOOT_AT_MS INT64_C(3600000)
-#define WALL_AT_MS INT64_C(1767225600000)
-static int64_t passed_ms;
-int64_t __wrap_mg_clock_boot_ms(void);
-int64_t __wrap_mg_clock_boot_us(void);
-int64_t __wrap_mg_clock_wall_ms(void);
-
-int64_t __wrap_mg_clock_boot_ms(void)
-{
-    return BOOT_AT_MS + passed_ms;
-}
-
-int64_t __wrap_mg_clock_boot_us(void)
-{
-    return (BOOT_AT_MS + passed_ms) * 1000;
-}
-
-int64_t __wrap_mg_clock_wall_ms(void)
-{
-    return WALL_AT_MS + passed_ms;
-}
-
-void stage_clock_pass(int64_t ms)
-{
-    passed_ms += ms;
-}
-
 static void on_end(void *arg, int exit_code)
 {
     (void)arg;
@@ -63,6 +35,8 @@ void stage_start_limited(struct mg_json_limits limits)
     struct mg_err err;
     fake_loop_reset();
     fake_store_reset();
+    fake_store.workflow = STAGE_WORKFLOW;
+    fake_store.definition = STAGE_DEFINITION;
     fake_broker_reset();
     stage_exit_code = -1;
     options = (struct mg_scheduler_options){.broker = {.url = "amqp://test"},

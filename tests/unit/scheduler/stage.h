@@ -2,7 +2,10 @@
 #ifndef MG_TESTS_SCHEDULER_STAGE_H
 #define MG_TESTS_SCHEDULER_STAGE_H
 
-#include "fakes.h"
+#include "fake_broker.h"
+#include "fake_clock.h"
+#include "fake_loop.h"
+#include "fake_store.h"
 #include "scheduler.h"
 
 #define STAGE_WORKFLOW "two"
@@ -29,9 +32,6 @@ void stage_start(void);
 void stage_start_limited(struct mg_json_limits limits); /* of submissions */
 void stage_finish(void);
 void stage_settle(void); /* turns, answers and confirms until nothing is left to do */
-
-/* Time passes by every clock, the machine's included. Without it the machine's clocks are held. */
-void stage_clock_pass(int64_t ms);
 
 /* Time passes, by the database's clock and by the scheduler's estimate of it: the clock was not set. */
 void stage_pass(int64_t ms);

@@ -189,7 +189,7 @@ static void assert_sent_before(void)
 /* A repeat that was made anew would carry another time. */
 static void let_time_pass(void)
 {
-    stage_clock_pass(1);
+    fake_clock_pass(1);
 }
 
 START_TEST(a_repeated_submission_gets_the_same_status_again)

@@ -4,7 +4,7 @@
 
 #include "../suite.h"
 #include "dues.h"
-#include "fakes.h"
+#include "world.h"
 
 static struct mg_supervisor *supervisor;
 
@@ -37,7 +37,7 @@ START_TEST(a_clock_that_is_set_forward_costs_no_deadline_its_time)
     ck_assert_str_eq(fake.commands[0].order_id, "o-3");
     ck_assert_str_eq(fake.commands[1].order_id, "o-4");
     ck_assert_double_eq(mg_metric_value(supervisor->held_back), 0);
-    ck_assert_str_eq(fake.last_line,
+    ck_assert_str_eq(fake_log.last_line,
                      "the database's clock jumped forward: deadlines inside the jump keep their time");
     int64_t set_to_ms = supervisor->db_clock.set_to_ms;
     fake_pass_quietly(5000);
@@ -89,7 +89,7 @@ START_TEST(a_step_back_costs_no_deadline_the_time_that_a_step_forward_left_it)
     const struct mg_due due = overdue("o-1", old_ms + 10000);
     fake_answer_sweep(&due, 1);
     ck_assert_int_eq(fake.command_count, 0);
-    ck_assert_str_eq(fake.last_line, "the database's clock jumped back");
+    ck_assert_str_eq(fake_log.last_line, "the database's clock jumped back");
     fake_pass_quietly(1000);
     ck_assert_int_le(fake.asked.grace_after_ms, old_ms + 10000);
     ck_assert_int_ge(fake.asked.grace_before_ms, old_ms + 10000);
@@ -146,9 +146,9 @@ START_TEST(a_gap_has_its_grace_for_deadlines_from_before_a_step_back)
 {
     int64_t before_ms = go_back_and_right(), now_ms = fake_database_ms();
     fake_answer_sweep(NULL, 0);
-    fake_queue_seen("scheduler.commands", 3, 0);
+    fake_broker_queue_seen("scheduler.commands", 3, 0);
     fake_pass(4000); /* commands have no consumer */
-    fake_queue_seen("scheduler.commands", 3, 1);
+    fake_broker_queue_seen("scheduler.commands", 3, 1);
     fake_pass(250);
     ck_assert_int_le(fake.asked.grace_high_after_ms, now_ms);
     ck_assert_int_ge(fake.asked.high.until_ms, before_ms);
@@ -162,9 +162,9 @@ START_TEST(a_gap_in_which_the_clock_was_set_has_one_window)
     fake_answer_sweep(NULL, 0);
     int64_t old_ms = fake_database_ms();
     fake.database_ahead_ms += 60000;
-    fake_queue_seen("scheduler.commands", 3, 0);
+    fake_broker_queue_seen("scheduler.commands", 3, 0);
     fake_pass(4000); /* commands have no consumer */
-    fake_queue_seen("scheduler.commands", 3, 1);
+    fake_broker_queue_seen("scheduler.commands", 3, 1);
     fake_pass(250);
     fake_answer_sweep(NULL, 0);
     fake_pass(250);
@@ -183,7 +183,7 @@ START_TEST(a_clock_that_goes_back_makes_no_gap)
     const struct mg_due due = overdue("o-1", now_ms - 10);
     fake_answer_sweep(&due, 1);
     ck_assert_int_eq(fake.command_count, 1);
-    ck_assert_str_eq(fake.last_line, "the database's clock jumped back");
+    ck_assert_str_eq(fake_log.last_line, "the database's clock jumped back");
     fake_pass(250);
     ck_assert_int_eq(fake.asked.grace_before_ms, 0);
     /* The new clock counts from there: a gap by the new clock is a gap. */
@@ -249,7 +249,7 @@ START_TEST(a_failed_waking_is_logged_and_due_steps_are_asked_meanwhile)
     go_back();
     int sweeps = fake.sweeps;
     fake_answer_wake_failed();
-    ck_assert_str_eq(fake.last_line, "could not wake the open orders; this is retried");
+    ck_assert_str_eq(fake_log.last_line, "could not wake the open orders; this is retried");
     fake_pass_quietly(1500);
     ck_assert_int_gt(fake.sweeps, sweeps);
     ck_assert_int_eq(fake.wakes, 1);
@@ -266,10 +266,10 @@ START_TEST(the_woken_are_woken_again_when_there_was_no_room_to_ask)
     fake_pass(50);
     const struct mg_due dues[] = {overdue("o-1", fake_database_ms() - 1),
                                   other(MG_CAUSE_DUE, "o-2", fake_database_ms() + 3600000)};
-    fake.room = 1;
+    fake_broker.room = 1;
     fake_answer_sweep(dues, 2);
     ck_assert_int_eq(fake.command_count, 1);
-    fake.room = 4096;
+    fake_broker.room = 4096;
     fake_pass_quietly(3000);
     ck_assert_int_eq(fake.wakes, 2);
 }

@@ -3,7 +3,7 @@
 
 #include "../page.h"
 #include "../suite.h"
-#include "fakes.h"
+#include "world.h"
 
 static struct mg_supervisor *supervisor;
 
@@ -111,12 +111,12 @@ START_TEST(a_former_leader_shows_nothing)
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
     fake_answer_count(FIGURES, 5);
-    fake_queue_seen("orders.intake", 9, 1);
+    fake_broker_queue_seen("orders.intake", 9, 1);
     ck_assert(shows("\nmakegood_queue_messages{queue=\"orders.intake\"} 9\n"));
     mg_supervisor_lead_session(supervisor, false, "gone");
     ck_assert(!shows("makegood_orders{"));
     ck_assert(!shows("makegood_queue_messages{"));
-    fake_queue_seen("orders.intake", 9, 1); /* which is still watched */
+    fake_broker_queue_seen("orders.intake", 9, 1); /* which is still watched */
     ck_assert(!shows("makegood_queue_messages{"));
     fake_pass(60000);
     ck_assert_int_eq(fake.counts, 1);
@@ -156,13 +156,13 @@ START_TEST(the_age_of_a_queue_is_since_it_was_empty)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
-    fake_queue_seen("dead.letters", 0, 0);
+    fake_broker_queue_seen("dead.letters", 0, 0);
     fake_pass(5000);
-    fake_queue_seen("dead.letters", 2, 0);
+    fake_broker_queue_seen("dead.letters", 2, 0);
     fake_pass(60000);
-    fake_queue_seen("dead.letters", 2, 0);
+    fake_broker_queue_seen("dead.letters", 2, 0);
     ck_assert(shows("\nmakegood_queue_oldest_age_seconds{queue=\"dead.letters\"} 65\n"));
-    fake_queue_seen("dead.letters", 0, 0);
+    fake_broker_queue_seen("dead.letters", 0, 0);
     ck_assert(shows("\nmakegood_queue_oldest_age_seconds{queue=\"dead.letters\"} 0\n"));
 }
 END_TEST
@@ -180,21 +180,21 @@ START_TEST(messages_found_by_a_new_leader_have_no_age_at_first)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
-    fake_queue_seen("dead.letters", 2, 0);
+    fake_broker_queue_seen("dead.letters", 2, 0);
     ck_assert(shows("\nmakegood_queue_messages{queue=\"dead.letters\"} 2\n"));
     fake_pass_quietly(59000);
-    fake_queue_seen("dead.letters", 2, 0);
+    fake_broker_queue_seen("dead.letters", 2, 0);
     ck_assert(!shows("makegood_queue_oldest_age_seconds{"));
     fake_pass_quietly(1000);
-    fake_queue_seen("dead.letters", 2, 0);
+    fake_broker_queue_seen("dead.letters", 2, 0);
     ck_assert(shows("\nmakegood_queue_oldest_age_seconds{queue=\"dead.letters\"} 60\n"));
     lead_again(); /* all begins anew */
-    fake_queue_seen("dead.letters", 0, 0);
+    fake_broker_queue_seen("dead.letters", 0, 0);
     fake_pass_quietly(1000);
-    fake_queue_seen("dead.letters", 2, 0);
+    fake_broker_queue_seen("dead.letters", 2, 0);
     ck_assert(shows("\nmakegood_queue_oldest_age_seconds{queue=\"dead.letters\"} 1\n"));
     lead_again();
-    fake_queue_seen("dead.letters", 2, 0);
+    fake_broker_queue_seen("dead.letters", 2, 0);
     ck_assert(!shows("makegood_queue_oldest_age_seconds{"));
 }
 END_TEST

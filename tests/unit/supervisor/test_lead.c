@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../suite.h"
-#include "fakes.h"
+#include "world.h"
 
 static struct mg_supervisor *supervisor;
 
@@ -103,7 +103,7 @@ START_TEST(a_leader_without_a_broker_steps_down)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
-    fake.is_broker_up = false;
+    fake_broker.is_down = true;
     fake_pass(2500);
     ck_assert(supervisor->is_leader); /* a short outage changes nothing */
     fake_pass(1500);
@@ -116,7 +116,7 @@ START_TEST(a_leader_without_a_broker_steps_down)
     fake_pass(9000);
     ck_assert_int_eq(fake.tries, 1);
     ck_assert_int_ge(fake.kept, kept + 2);
-    fake.is_broker_up = true;
+    fake_broker.is_down = false;
     fake_pass(600);
     ck_assert_int_eq(fake.tries, 2);
 }
@@ -126,9 +126,9 @@ START_TEST(a_leader_whose_asking_waits_keeps_its_session)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
-    fake_queue_seen("scheduler.commands", 0, 0);
+    fake_broker_queue_seen("scheduler.commands", 0, 0);
     for (int i = 0; i < 10; i++) {
-        fake_queue_seen("scheduler.commands", 0, 0);
+        fake_broker_queue_seen("scheduler.commands", 0, 0);
         fake_pass(2000);
     }
     ck_assert(supervisor->is_leader);
@@ -143,7 +143,7 @@ START_TEST(a_pooler_is_refused_once_and_not_ready)
         fake_pass(500);
         fake_answer_lead_refused("cannot lead through a connection pooler");
     }
-    ck_assert_int_eq(fake.errors, 1);
+    ck_assert_int_eq(fake_log.errors, 1);
     ck_assert(!mg_supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
     ck_assert_str_eq(reason, "cannot lead through a connection pooler");
     ck_assert_int_eq(fake.sweeps, 0);
@@ -160,7 +160,7 @@ END_TEST
 START_TEST(readiness_names_what_is_away)
 {
     char reason[256];
-    fake.is_broker_up = false;
+    fake_broker.is_down = true;
     ck_assert(!mg_supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
     ck_assert_str_eq(reason, "the broker is away");
     fake.is_store_up = false;
@@ -174,13 +174,13 @@ START_TEST(ending_gives_the_lock_back)
     fake_lead(100);
     mg_supervisor_lead_stop(supervisor);
     ck_assert_int_eq(fake.resigned, 1);
-    ck_assert_int_eq(fake.loops_stopped, 0);
+    ck_assert_int_eq(fake_loop_stops(), 0);
     fake_answer_sweep(NULL, 0);
     fake_pass(5000);
     ck_assert_int_eq(fake.sweeps, 1);
     ck_assert_int_eq(fake.tries, 1);
     fake_answer_resigned();
-    ck_assert_int_eq(fake.loops_stopped, 1);
+    ck_assert_int_eq(fake_loop_stops(), 1);
 }
 END_TEST
 
@@ -189,7 +189,7 @@ START_TEST(a_second_signal_ends_without_waiting)
     fake_lead(100);
     mg_supervisor_lead_stop(supervisor);
     mg_supervisor_lead_stop(supervisor);
-    ck_assert_int_eq(fake.loops_stopped, 1);
+    ck_assert_int_eq(fake_loop_stops(), 1);
     ck_assert_int_eq(fake.resigned, 1);
 }
 END_TEST
@@ -198,7 +198,7 @@ START_TEST(a_standby_ends_at_once)
 {
     fake_pass(50);
     mg_supervisor_lead_stop(supervisor);
-    ck_assert_int_eq(fake.loops_stopped, 1);
+    ck_assert_int_eq(fake_loop_stops(), 1);
     fake_answer_lead(true, 100); /* the answer under way makes it no leader */
     ck_assert(!supervisor->is_leader);
 }

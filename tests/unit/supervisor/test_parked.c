@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../suite.h"
-#include "fakes.h"
+#include "world.h"
 
 static struct mg_supervisor *supervisor;
 
@@ -37,7 +37,7 @@ static void meet(int64_t ready, int64_t consumers)
 {
     fake_answer_sweep(NULL, 0);
     fake_answer_parked(&PAYMENT, 1, NULL, 0);
-    fake_queue_seen("agent.payment.requests", ready, consumers);
+    fake_broker_queue_seen("agent.payment.requests", ready, consumers);
 }
 
 START_TEST(each_ask_becomes_one_command)
@@ -66,7 +66,7 @@ START_TEST(of_a_queue_that_was_not_seen_nothing_is_asked)
     fake_answer_parked(&PAYMENT, 1, NULL, 0);
     turn();
     ck_assert_int_eq(fake.room_count, 0);
-    ck_assert_int_eq(fake.looks, 1);
+    ck_assert_int_eq(fake_broker.looks, 1);
 }
 END_TEST
 
@@ -85,7 +85,7 @@ START_TEST(as_many_are_asked_as_the_window_has_room_for)
     turn();
     ck_assert_int_eq(fake.rooms[0].room, 40);
     fake_answer_parked(&PAYMENT, 1, NULL, 0);
-    fake_queue_seen("agent.payment.requests", 1000, 2);
+    fake_broker_queue_seen("agent.payment.requests", 1000, 2);
     turn();
     ck_assert_int_eq(fake.room_count, 0);
 }
@@ -97,7 +97,7 @@ START_TEST(of_a_queue_that_nothing_consumes_nothing_is_asked)
     turn();
     ck_assert_int_eq(fake.room_count, 0);
     fake_answer_parked(&PAYMENT, 1, NULL, 0);
-    fake_queue_seen("agent.payment.requests", 0, 1);
+    fake_broker_queue_seen("agent.payment.requests", 0, 1);
     turn();
     ck_assert_int_eq(fake.room_count, 1);
 }
@@ -108,10 +108,10 @@ START_TEST(behind_a_closed_gate_no_queue_is_looked_at)
     meet(0, 2);
     turn();
     fake_answer_parked(&CLOSED, 1, NULL, 0);
-    int looks = fake.looks;
+    int looks = fake_broker.looks;
     turn();
     ck_assert_int_eq(fake.room_count, 0);
-    ck_assert_int_eq(fake.looks, looks);
+    ck_assert_int_eq(fake_broker.looks, looks);
     fake_answer_parked(NULL, 0, NULL, 0); /* nothing is parked any more */
     turn();
     ck_assert_int_eq(fake.room_count, 0);
@@ -122,11 +122,11 @@ END_TEST
 START_TEST(parked_steps_do_not_fill_the_queue_of_commands)
 {
     meet(0, 2);
-    fake_queue_seen("scheduler.commands", 450, 2);
+    fake_broker_queue_seen("scheduler.commands", 450, 2);
     turn();
     ck_assert_int_eq(fake.rooms[0].room, 50);
     fake_answer_parked(&PAYMENT, 1, NULL, 0);
-    fake_queue_seen("scheduler.commands", 500, 2);
+    fake_broker_queue_seen("scheduler.commands", 500, 2);
     fake_pass(250);
     fake_answer_sweep(NULL, 0);
     ck_assert(!fake.is_parked_open);
@@ -139,8 +139,8 @@ START_TEST(each_queue_has_its_share)
                                                     {.service = "payment", .is_high = true, .is_open = true}};
     fake_answer_sweep(NULL, 0);
     fake_answer_parked(QUEUES, 2, NULL, 0);
-    fake_queue_seen("agent.payment.requests", 0, 2);
-    fake_queue_seen("agent.payment.requests.high", 990, 2);
+    fake_broker_queue_seen("agent.payment.requests", 0, 2);
+    fake_broker_queue_seen("agent.payment.requests.high", 990, 2);
     turn();
     ck_assert_int_eq(fake.room_count, 2);
     ck_assert_int_eq(fake.rooms[0].room, 250);
@@ -152,10 +152,10 @@ END_TEST
 /* Would catch: the steps of the two hundredth service, which wait for ever. */
 START_TEST(of_a_queue_that_cannot_be_watched_some_are_asked)
 {
-    fake.is_unwatchable = true;
+    fake_broker.is_unwatchable = true;
     fake_answer_sweep(NULL, 0);
     fake_answer_parked(&PAYMENT, 1, NULL, 0);
-    ck_assert_int_eq(fake.warnings, 1);
+    ck_assert_int_eq(fake_log.warnings, 1);
     turn();
     ck_assert_int_eq(fake.rooms[0].room, 50);
 }
@@ -197,7 +197,7 @@ START_TEST(while_no_step_goes_out_that_probes_more_are_asked_about)
         ck_assert_int_eq(fake.rooms[0].room, ROOMS[i]);
         probing.asked = ROOMS[i];
         fake_answer_parked(&probing, 1, NULL, 0);
-        fake_queue_seen("agent.payment.requests", 0, 2);
+        fake_broker_queue_seen("agent.payment.requests", 0, 2);
     }
     turn();
     ck_assert_int_eq(fake.rooms[0].room, 16);
@@ -217,7 +217,7 @@ END_TEST
 START_TEST(of_a_queue_that_cannot_be_watched_one_probes_too)
 {
     struct mg_parked_queue probing = PAYMENT;
-    probing.is_probing = fake.is_unwatchable = true;
+    probing.is_probing = fake_broker.is_unwatchable = true;
     fake_answer_sweep(NULL, 0);
     fake_answer_parked(&probing, 1, NULL, 0);
     turn();
@@ -245,12 +245,12 @@ START_TEST(queues_that_have_no_parked_steps_make_room_for_others)
         turn();
     }
     fake_answer_parked(&PAYMENT, 1, NULL, 0);
-    fake_queue_seen("agent.payment.requests", 900, 2);
+    fake_broker_queue_seen("agent.payment.requests", 900, 2);
     turn();
     ck_assert_int_eq(fake.room_count, 1);
     ck_assert_str_eq(fake.rooms[0].service, "payment");
     ck_assert_int_eq(fake.rooms[0].room, 100);
-    ck_assert_int_le(fake_watches(), MG_SUPERVISOR_QUEUES + MG_SUPERVISOR_PARKED_MAX);
+    ck_assert_int_le(fake_broker.watched, MG_SUPERVISOR_QUEUES + MG_SUPERVISOR_PARKED_MAX);
 }
 END_TEST
 
@@ -259,7 +259,7 @@ static void see_gone(int first, int count)
     for (int i = first; i < first + count; i++) {
         char name[MG_QUEUE_NAME_SIZE];
         (void)snprintf(name, sizeof(name), "agent.gone%03d.requests", i);
-        fake_queue_seen(name, 0, 2);
+        fake_broker_queue_seen(name, 0, 2);
     }
 }
 
@@ -287,7 +287,7 @@ START_TEST(of_more_queues_than_are_held_each_has_its_turn)
         see_gone(first, count);
         turn();
         ck_assert_int_eq(fake.room_count, count);
-        ck_assert_int_le(fake_watches(), MG_SUPERVISOR_QUEUES + MG_SUPERVISOR_PARKED_MAX);
+        ck_assert_int_le(fake_broker.watched, MG_SUPERVISOR_QUEUES + MG_SUPERVISOR_PARKED_MAX);
     }
     fake_pass_quietly(3000);
     ck_assert(fake.is_open[MG_WATCHED_PARKED_CROWD]);
@@ -316,12 +316,12 @@ END_TEST
 START_TEST(a_question_that_fails_is_asked_again)
 {
     meet(0, 2);
-    int warnings = fake.warnings;
+    int warnings = fake_log.warnings;
     for (int i = 0; i < 3; i++) {
         turn();
         fake_answer_parked_failed();
     }
-    ck_assert_int_eq(fake.warnings, warnings + 1);
+    ck_assert_int_eq(fake_log.warnings, warnings + 1);
     ck_assert(supervisor->is_leader);
 }
 END_TEST

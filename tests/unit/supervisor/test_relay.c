@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../suite.h"
-#include "fakes.h"
+#include "world.h"
 
 static void setup(void)
 {
@@ -216,10 +216,10 @@ START_TEST(it_speaks_as_long_as_it_leads_and_can_read)
     fake_lead(100);
     fake.is_wanted_unreadable = true;
     int before = fake.cast_count;
-    int warnings = fake.warnings;
+    int warnings = fake_log.warnings;
     fake_pass_quietly(3000);
     ck_assert_int_eq(fake.cast_count, before);
-    ck_assert_int_eq(fake.warnings, warnings + 1);
+    ck_assert_int_eq(fake_log.warnings, warnings + 1);
     fake.is_wanted_unreadable = false;
     fake_pass_quietly(250);
     ck_assert_int_eq(fake.cast_count, before + 1);

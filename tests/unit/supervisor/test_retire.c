@@ -4,7 +4,7 @@
 
 #include "../page.h"
 #include "../suite.h"
-#include "fakes.h"
+#include "world.h"
 
 static struct mg_supervisor *supervisor;
 
@@ -28,7 +28,7 @@ static const struct mg_retire_answer NO_PARTITION = {.outcome = MG_RETIRE_NO_PAR
 /* Answers each question with `answer` for so long; the database takes `took_ms` for it. */
 static void answer_for(int64_t ms, const struct mg_retire_answer *answer, int64_t took_ms)
 {
-    for (int64_t end_ms = fake.boot_ms + ms; fake.boot_ms < end_ms;) {
+    for (int64_t end_ms = fake_clock.boot_ms + ms; fake_clock.boot_ms < end_ms;) {
         if (fake.is_retire_open) {
             fake_pass_quietly(took_ms);
             fake_answer_retire(answer);

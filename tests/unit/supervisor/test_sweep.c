@@ -4,7 +4,7 @@
 
 #include "../suite.h"
 #include "dues.h"
-#include "fakes.h"
+#include "world.h"
 
 static struct mg_supervisor *supervisor;
 
@@ -61,11 +61,11 @@ START_TEST(owed_statuses_are_asked_for_after_a_sweep)
     fake_answer_sweep(NULL, 0);
     ck_assert_int_eq(fake.owed_asks, 2);
     fake_answer_owed_failed();
-    ck_assert_int_eq(fake.warnings, 1);
+    ck_assert_int_eq(fake_log.warnings, 1);
     fake_pass(250);
     fake_answer_sweep(NULL, 0);
     fake_answer_owed_failed();
-    ck_assert_int_eq(fake.warnings, 1); /* logged once */
+    ck_assert_int_eq(fake_log.warnings, 1); /* logged once */
 }
 END_TEST
 
@@ -75,7 +75,7 @@ START_TEST(deadlines_come_before_owed_statuses)
     int64_t now_ms = fake_database_ms();
     const struct mg_due dues[] = {overdue("o-1", now_ms), overdue("o-2", now_ms)};
     fake_lead(100);
-    fake.room = 1;
+    fake_broker.room = 1;
     fake_answer_sweep(dues, 2);
     ck_assert_int_eq(fake.command_count, 1);
     ck_assert(!fake.is_owed_open);
@@ -110,14 +110,14 @@ START_TEST(without_room_the_rest_is_left_due)
     for (int i = 0; i < 10; i++) {
         dues[i] = overdue("o-1", now_ms + i);
     }
-    fake.room = 4;
+    fake_broker.room = 4;
     fake_answer_sweep_full(dues, 10, 10);
     ck_assert_int_eq(fake.command_count, 4);
     ck_assert_double_eq(mg_metric_value(supervisor->unasked), 1);
     /* The window is full: nothing is sent until there is room, and then no more than the room allows. */
     fake_pass(1000);
     ck_assert_int_eq(fake.sweeps, 1);
-    fake.room = 64 + 10;
+    fake_broker.room = 64 + 10;
     fake_pass(250);
     ck_assert_int_eq(fake.sweeps, 2);
     ck_assert_int_eq(fake.asked.limit, 10);
@@ -194,7 +194,7 @@ START_TEST(never_swept_is_a_gap_since_ever)
     ck_assert_int_eq(fake.asked.grace_after_ms, 0);
     ck_assert_int_gt(fake.asked.grace_before_ms, fake_database_ms());
     fake_answer_sweep(NULL, 0);
-    ck_assert_int_eq(fake.warnings, 0); /* a first start gives no warning */
+    ck_assert_int_eq(fake_log.warnings, 0); /* a first start gives no warning */
 }
 END_TEST
 
@@ -203,9 +203,9 @@ START_TEST(a_broker_outage_is_a_gap)
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
     int64_t swept_ms = fake_database_ms();
-    fake.is_broker_up = false;
+    fake_broker.is_down = true;
     fake_pass(3200); /* shorter than the outage that ends the lead */
-    fake.is_broker_up = true;
+    fake_broker.is_down = false;
     fake_pass(250);
     ck_assert(supervisor->is_leader);
     ck_assert_int_eq(fake.asked.grace_after_ms, swept_ms);
@@ -234,15 +234,15 @@ START_TEST(schedulers_that_take_nothing_are_a_gap)
     fake_answer_sweep(NULL, 0);
     int64_t swept_ms = fake_database_ms();
     for (int i = 0; i < 20; i++) {
-        fake_queue_seen("scheduler.commands", 3, 0);
+        fake_broker_queue_seen("scheduler.commands", 3, 0);
         fake_pass(500);
     }
     ck_assert_int_eq(fake.sweeps, 1);
-    ck_assert_int_eq(fake.warnings, 1);
-    fake_queue_seen("scheduler.commands", 1001, 2);
+    ck_assert_int_eq(fake_log.warnings, 1);
+    fake_broker_queue_seen("scheduler.commands", 1001, 2);
     fake_pass(500);
     ck_assert_int_eq(fake.sweeps, 1);
-    fake_queue_seen("scheduler.commands", 1000, 2);
+    fake_broker_queue_seen("scheduler.commands", 1000, 2);
     fake_pass(500);
     ck_assert_int_eq(fake.sweeps, 2);
     ck_assert_int_eq(fake.asked.grace_after_ms, swept_ms);
@@ -253,7 +253,7 @@ START_TEST(a_count_of_the_commands_expires)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
-    fake_queue_seen("scheduler.commands", 0, 0);
+    fake_broker_queue_seen("scheduler.commands", 0, 0);
     fake_pass(4000);
     ck_assert_int_eq(fake.sweeps, 1);
     fake_pass(1500);
@@ -321,9 +321,9 @@ START_TEST(a_gap_in_a_grace_ends_it)
     fake_lead(60000);
     int64_t before_ms = fake_database_ms();
     fake_answer_sweep(NULL, 0);
-    fake_queue_seen("scheduler.commands", 3, 0);
+    fake_broker_queue_seen("scheduler.commands", 3, 0);
     fake_pass(4000); /* commands have no consumer */
-    fake_queue_seen("scheduler.commands", 3, 1);
+    fake_broker_queue_seen("scheduler.commands", 3, 1);
     fake_pass(250);
     ck_assert_int_eq(fake.sweeps, 2);
     ck_assert_int_eq(fake.asked.grace_after_ms, before_ms);

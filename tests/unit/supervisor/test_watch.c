@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../suite.h"
-#include "fakes.h"
+#include "world.h"
 
 static struct mg_supervisor *supervisor;
 
@@ -120,7 +120,7 @@ START_TEST(stuck_orders_are_counted_nudged_and_alerted)
     fake_answer_sweep(dues, 2);
     ck_assert_int_eq(fake.command_count, 2);
     ck_assert_double_eq(mg_metric_value(supervisor->violations), 2);
-    ck_assert_int_eq(fake.errors, 1); /* one line a sweep, however many they are */
+    ck_assert_int_eq(fake_log.errors, 1); /* one line a sweep, however many they are */
     fake_pass_quietly(2500);
     ck_assert_int_eq(fake.alerts_sent_count, 1);
     ck_assert_int_eq(fake.alerts_sent[0].alert, MG_ALERT_INVARIANT_VIOLATION);
@@ -163,14 +163,14 @@ START_TEST(an_alert_is_opened_once_and_closed_when_its_cause_is_gone)
 {
     fake_answer_sweep(NULL, 0);
     for (int i = 0; i < 10; i++) { /* 20 s of dead letters */
-        fake_queue_seen("dead.letters", 3, 0);
+        fake_broker_queue_seen("dead.letters", 3, 0);
         fake_pass_quietly(2000);
     }
     ck_assert_int_eq(fake.alerts_sent_count, 1);
     ck_assert_str_eq(fake.alerts_sent[0].subject, "dead.letters");
     ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "queue dead.letters holds messages"));
     for (int i = 0; i < 6; i++) { /* last seen 2 s ago, so gone for at most 14 s */
-        fake_queue_seen("dead.letters", 0, 0);
+        fake_broker_queue_seen("dead.letters", 0, 0);
         fake_pass_quietly(2000);
     }
     ck_assert_int_eq(fake.alerts_sent_count, 1);
@@ -185,11 +185,11 @@ END_TEST
 START_TEST(an_alert_that_cannot_be_checked_stays_open)
 {
     fake_answer_sweep(NULL, 0);
-    fake_queue_seen("dead.letters", 3, 0);
+    fake_broker_queue_seen("dead.letters", 3, 0);
     fake_pass_quietly(60000); /* no look is possible: the connection for looks is away */
     ck_assert_int_eq(fake.alerts_sent_count, 1);
     ck_assert(fake.is_open[MG_WATCHED_DEAD_LETTERS]);
-    fake_queue_seen("dead.letters", 0, 0);
+    fake_broker_queue_seen("dead.letters", 0, 0);
     fake_pass_quietly(2500);
     ck_assert(!fake.is_open[MG_WATCHED_DEAD_LETTERS]);
 }
@@ -226,12 +226,12 @@ END_TEST
 START_TEST(an_alert_that_could_not_be_published_is_published_again)
 {
     fake_answer_sweep(NULL, 0);
-    fake_queue_seen("dead.letters", 3, 0);
+    fake_broker_queue_seen("dead.letters", 3, 0);
     fake.outcome = MG_PUBLISH_REFUSED;
     fake_pass_quietly(6500);
     ck_assert(fake.is_open[MG_WATCHED_DEAD_LETTERS]);
     ck_assert_int_eq(fake.alerts_sent_count, 0);
-    ck_assert_int_eq(fake.warnings, 2); /* the alert itself, and one about the failed publish */
+    ck_assert_int_eq(fake_log.warnings, 2); /* the alert itself, and one about the failed publish */
     fake.outcome = MG_PUBLISH_CONFIRMED;
     fake_pass_quietly(6000);
     ck_assert_int_eq(fake.alerts_sent_count, 1);
@@ -241,10 +241,10 @@ END_TEST
 START_TEST(a_supervisor_that_does_not_lead_writes_no_alert)
 {
     fake_answer_sweep(NULL, 0);
-    fake_queue_seen("dead.letters", 3, 0);
+    fake_broker_queue_seen("dead.letters", 3, 0);
     mg_supervisor_lead_lost(supervisor, "test");
     fake.is_store_up = false;
-    fake_queue_seen("dead.letters", 3, 0);
+    fake_broker_queue_seen("dead.letters", 3, 0);
     fake_pass(20000);
     ck_assert_int_eq(fake.writes, 0);
 }
@@ -345,7 +345,7 @@ START_TEST(findings_during_a_write_are_written_next)
     fake.unneeded = UNNEEDED;
     fake.unneeded_count = 2;
     fake_pass_quietly(7500);
-    fake_queue_seen("dead.letters", 3, 0);
+    fake_broker_queue_seen("dead.letters", 3, 0);
     while (!fake.is_write_open) {
         fake_pass(50);
     }
@@ -366,9 +366,9 @@ START_TEST(an_alert_whose_check_fails_stays_open_and_is_logged_once)
 {
     fake_answer_sweep(NULL, 0);
     fake.is_unneeded_unreadable = true;
-    int warnings = fake.warnings;
+    int warnings = fake_log.warnings;
     fake_pass_quietly(60000);
-    ck_assert_int_eq(fake.warnings, warnings + 1);
+    ck_assert_int_eq(fake_log.warnings, warnings + 1);
     ck_assert_int_eq(fake.alerts_sent_count, 0);
 }
 END_TEST
@@ -379,10 +379,10 @@ START_TEST(a_missing_queue_is_an_alert_until_it_is_back)
 {
     char reason[256];
     fake_answer_sweep(NULL, 0);
-    fake_queue_seen(MG_QUEUE_INTAKE, 3, 1);
-    fake_queue_seen(MG_QUEUE_DEAD, 0, 0);
+    fake_broker_queue_seen(MG_QUEUE_INTAKE, 3, 1);
+    fake_broker_queue_seen(MG_QUEUE_DEAD, 0, 0);
     ck_assert(!mg_supervisor_is_queue_missing(supervisor, reason, sizeof(reason)));
-    fake_queue_seen(MG_QUEUE_INTAKE, 0, -1);
+    fake_broker_queue_seen(MG_QUEUE_INTAKE, 0, -1);
     fake_pass_quietly(2500);
     ck_assert_int_eq(fake.alerts_sent_count, 1);
     ck_assert_int_eq(fake.alerts_sent[0].alert, MG_ALERT_QUEUE_MISSING);
@@ -393,7 +393,7 @@ START_TEST(a_missing_queue_is_an_alert_until_it_is_back)
     ck_assert(!mg_supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
     int64_t gone_ms = mg_supervisor_gone_ms(supervisor);
     for (int64_t passed = 0; passed < gone_ms + 3000; passed += 1000) {
-        fake_queue_seen(MG_QUEUE_INTAKE, 0, 1);
+        fake_broker_queue_seen(MG_QUEUE_INTAKE, 0, 1);
         fake_pass_quietly(1000);
     }
     ck_assert(!mg_supervisor_is_queue_missing(supervisor, reason, sizeof(reason)));
