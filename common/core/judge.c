@@ -25,7 +25,8 @@ static int64_t wait_max_ms(const struct mg_decider *decider, int index)
     const struct mg_step *step = &decider->order.steps[index];
     int64_t poll_ms = mg_poll_interval_ms(decider, index);
     /* An undo that finds nothing waits for the work of the do. A copy of it may be accepted meanwhile. */
-    int64_t absent_ms = decider->plan->steps[index].finish_within_ms / MG_ABSENT_SHARE;
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    int64_t absent_ms = mg_later(plan->poll_ms, plan->finish_within_ms / MG_ABSENT_SHARE);
     if (reason == MG_REASON_REMOTE_WORKING && (!mg_step_is_backward(step) || mg_step_asks_undone(step))) {
         return mg_step_is_backward(step) ? mg_later(poll_ms, absent_ms) : poll_ms;
     }
