@@ -165,6 +165,9 @@ static inline void witness_dispatch(struct witness *witness, const struct mg_eff
     WITNESS(witness, step->complete_by_ms > witness->context.now_ms, "step %d: no complete-by", i);
     WITNESS(witness, witness->context.gate[i] == MG_REASON_NONE, "step %d: out through a closed gate", i);
     bool is_backward = step->state == MG_STEP_UNDO_RUNNING;
+    if (witness->order.goal != MG_GOAL_PROCESSED && !is_backward) {
+        witness->is_let_go[i] = true; /* a pivot in doubt, which its policy brings to its end */
+    }
     if (step->kind == MG_KIND_DO) {
         witness_do(witness, i, is_backward);
     } else {

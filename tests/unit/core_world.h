@@ -181,6 +181,12 @@ static inline void world_reply(struct world *world, int step, uint32_t attempt, 
     world_broker_take(world, &reply);
 }
 
+static inline bool is_answered_again(const struct world *world, int step, uint32_t attempt)
+{
+    const struct remote_attempt *at = &world->attempts[step][attempt];
+    return at->was_replied_to && at->was_delivered_again;
+}
+
 static inline bool remote_do(struct world *world, int step, uint32_t attempt)
 {
     struct remote_key *key = world_key(world, step, attempt);
@@ -190,8 +196,8 @@ static inline bool remote_do(struct world *world, int step, uint32_t attempt)
     const struct mg_step_plan *plan = &world->plan->steps[step];
     bool is_removing_duplicates = plan->on_unknown == MG_ON_UNKNOWN_RETRY || plan->learn == MG_LEARN_REPEAT;
     /* Not promised: an agent that lost its ack gets an answered request once more. */
-    const struct remote_attempt *at = &world->attempts[step][attempt];
-    bool is_answered_copy = at->was_replied_to && at->was_delivered_again;
+    bool is_answered_copy =
+        is_answered_again(world, step, attempt) || is_answered_again(world, step, key->acted);
     if ((key->stands || key->is_working) && key->acted != attempt && !is_removing_duplicates &&
         !is_answered_copy) {
         world->doubled = step + 1;
