@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "frames.h"
-#include "io/amqp/broker_parts.h"
+#include "io/amqp/consuming.h"
 
 #define BODY_MAX_BYTES 512
 #define HELD_MAX       32
@@ -94,34 +94,34 @@ int __wrap_amqp_socket_open_noblock(amqp_socket_t *socket, const char *host, int
 
 static uint64_t tag_arrived; /* of the next delivery to the service, or of the last one */
 
-struct mg_delivery *__real_mg_acks_begin(struct mg_broker *broker, int consumer,
+struct mg_delivery *__real_mg_acks_begin(struct mg_consuming *consuming, int consumer,
                                          const amqp_basic_deliver_t *method,
                                          const amqp_basic_properties_t *properties, size_t body_bytes);
-struct mg_delivery *__wrap_mg_acks_begin(struct mg_broker *broker, int consumer,
+struct mg_delivery *__wrap_mg_acks_begin(struct mg_consuming *consuming, int consumer,
                                          const amqp_basic_deliver_t *method,
                                          const amqp_basic_properties_t *properties, size_t body_bytes);
 
-struct mg_delivery *__wrap_mg_acks_begin(struct mg_broker *broker, int consumer,
+struct mg_delivery *__wrap_mg_acks_begin(struct mg_consuming *consuming, int consumer,
                                          const amqp_basic_deliver_t *method,
                                          const amqp_basic_properties_t *properties, size_t body_bytes)
 {
     tag_arrived = method->delivery_tag;
-    return __real_mg_acks_begin(broker, consumer, method, properties, body_bytes);
+    return __real_mg_acks_begin(consuming, consumer, method, properties, body_bytes);
 }
 
 /* Deliveries without room, until the broker takes them back. */
 static uint64_t passed[HELD_MAX];
 static int passed_count;
 
-void __real_mg_acks_pass(struct mg_broker *broker);
-void __wrap_mg_acks_pass(struct mg_broker *broker);
+void __real_mg_acks_pass(struct mg_consuming *consuming);
+void __wrap_mg_acks_pass(struct mg_consuming *consuming);
 
-void __wrap_mg_acks_pass(struct mg_broker *broker)
+void __wrap_mg_acks_pass(struct mg_consuming *consuming)
 {
     if (passed_count < HELD_MAX) {
         passed[passed_count++] = tag_arrived;
     }
-    __real_mg_acks_pass(broker);
+    __real_mg_acks_pass(consuming);
 }
 
 /* ---- the broker's bytes ---- */

@@ -57,22 +57,20 @@ static const struct mg_link_events cast_events = {
     .channel_closed = cast_channel_closed,
 };
 
-enum mg_class mg_casts_init(struct mg_broker *broker, struct mg_err *err)
+enum mg_class mg_casts_init(struct mg_cast_part *part, struct mg_broker_base *base, struct mg_err *err)
 {
-    struct mg_cast_part *part = &broker->casts;
     mg_buf_init(&part->body, MG_CAST_BYTES_MAX);
     part->asked = part->receiving = -1;
-    part->retry = mg_timer_create(broker->loop, cast_on_timer, broker);
+    part->retry = mg_timer_create(base->loop, cast_on_timer, part);
     if (part->retry == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not prepare for broadcasts: no memory");
     }
-    return mg_link_init(&broker->cast, broker, "cast", &cast_events, err);
+    return mg_link_init(&part->link, base, "cast", &cast_events, part, err);
 }
 
-void mg_casts_finish(struct mg_broker *broker)
+void mg_casts_finish(struct mg_cast_part *part)
 {
-    struct mg_cast_part *part = &broker->casts;
-    mg_link_finish(&broker->cast);
+    mg_link_finish(&part->link);
     mg_timer_destroy(part->retry);
     part->retry = NULL;
     mg_buf_finish(&part->body);
@@ -107,7 +105,7 @@ enum mg_class mg_broker_listen(struct mg_broker *broker, const char *exchange, c
         return mg_err_set(err, MG_TRANSIENT, "could not subscribe to exchange %s: no memory", exchange);
     }
     part->listeners[part->listener_count++] = listener;
-    mg_link_start(&broker->cast);
+    mg_link_start(&part->link);
     return MG_OK;
 }
 
@@ -166,10 +164,9 @@ static bool listener_ask(struct mg_link *link, struct mg_listener *listener, int
 }
 
 /* Sends the next request, if none is waiting for its answer. */
-static void cast_next(struct mg_broker *broker)
+static void cast_next(struct mg_cast_part *part)
 {
-    struct mg_cast_part *part = &broker->casts;
-    struct mg_link *link = &broker->cast;
+    struct mg_link *link = &part->link;
     if (!link->is_open || link->is_reopening || part->asked >= 0) {
         return;
     }
@@ -196,15 +193,15 @@ static void cast_next(struct mg_broker *broker)
 
 static void cast_on_timer(void *arg)
 {
-    struct mg_broker *broker = arg;
-    mg_broker_enter(broker);
-    cast_next(broker);
-    mg_broker_leave(broker);
+    struct mg_cast_part *part = arg;
+    mg_broker_enter(part->link.base);
+    cast_next(part);
+    mg_broker_leave(part->link.base);
 }
 
 static void cast_opened(struct mg_link *link)
 {
-    cast_next(link->broker);
+    cast_next(link->owner);
 }
 
 /* A consumed queue is deleted by the broker in its own time. One without a consumer is still there, and is
@@ -223,7 +220,7 @@ static void ears_stop(struct mg_cast_part *part)
 
 static void cast_lost(struct mg_link *link)
 {
-    struct mg_cast_part *part = &link->broker->casts;
+    struct mg_cast_part *part = link->owner;
     ears_stop(part);
     mg_once_reset(&part->refusal_logged);
     for (int i = 0; i < part->listener_count; i++) {
@@ -233,7 +230,7 @@ static void cast_lost(struct mg_link *link)
 
 static void cast_method(struct mg_link *link, const amqp_method_t *method)
 {
-    struct mg_cast_part *part = &link->broker->casts;
+    struct mg_cast_part *part = link->owner;
     if (method->id == AMQP_BASIC_CANCEL_METHOD) {
         mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "the queue for broadcasts was deleted");
         return;
@@ -257,7 +254,7 @@ static void cast_method(struct mg_link *link, const amqp_method_t *method)
     if (listener->stage == MG_LISTENER_ON && mg_once_reset(&listener->refusal_logged)) {
         mg_log(MG_LOG_INFO, "broadcasts are received again", MG_LOG_TEXT("exchange", listener->exchange));
     }
-    cast_next(link->broker);
+    cast_next(link->owner);
 }
 
 /* A refused name is tried once in the other way before the refusal counts, so rights of both kinds work. */
@@ -276,7 +273,7 @@ static bool name_otherwise(struct mg_listener *listener, int code)
 /* A listener's request or a cast was refused. The refusal is logged once, until one succeeds. */
 static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t *close)
 {
-    struct mg_cast_part *part = &link->broker->casts;
+    struct mg_cast_part *part = link->owner;
     int code = close->reply_code;
     if (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED) {
         return false;
@@ -315,7 +312,7 @@ static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t
 static void cast_header(struct mg_link *link, const amqp_method_t *method,
                         const amqp_basic_properties_t *properties, uint64_t body_size)
 {
-    struct mg_cast_part *part = &link->broker->casts;
+    struct mg_cast_part *part = link->owner;
     (void)properties;
     part->receiving = -1;
     mg_buf_clear(&part->body);
@@ -336,7 +333,7 @@ static void cast_header(struct mg_link *link, const amqp_method_t *method,
 
 static void cast_body(struct mg_link *link, amqp_bytes_t piece)
 {
-    struct mg_cast_part *part = &link->broker->casts;
+    struct mg_cast_part *part = link->owner;
     if (part->receiving >= 0) {
         mg_buf_append(&part->body, piece.bytes, piece.len);
     }
@@ -344,7 +341,7 @@ static void cast_body(struct mg_link *link, amqp_bytes_t piece)
 
 static void cast_complete(struct mg_link *link)
 {
-    struct mg_cast_part *part = &link->broker->casts;
+    struct mg_cast_part *part = link->owner;
     if (part->receiving < 0 || part->body.failed) {
         return; /* no memory: the next cast replaces it */
     }
@@ -359,7 +356,7 @@ void mg_broker_cast(struct mg_broker *broker, const char *exchange, const char *
                     struct mg_slice body)
 {
     struct mg_cast_part *part = &broker->casts;
-    struct mg_link *link = &broker->cast;
+    struct mg_link *link = &part->link;
     mg_link_start(link);
     if (!link->is_open || link->is_reopening || link->is_blocked || body.len > MG_CAST_BYTES_MAX ||
         mg_clock_boot_ms() < part->not_before_boot_ms || !mg_link_has_room(link, HEAD_BYTES + body.len)) {

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
-#include "io/amqp/broker_parts.h"
+#include "io/amqp/consuming.h"
 #include "io/amqp/topology.h"
 
 #define ACK_BYTES   64 /* an ack, nack or reject on the wire is 21 to 30 bytes */
@@ -25,14 +25,12 @@
 #define ACKED_NEVER  (-1)
 #define ACKED_AT_ALL INT64_MAX
 
-enum disposition { DISPOSITION_HELD, DISPOSITION_ACK, DISPOSITION_REJECT, DISPOSITION_REQUEUE };
-
 struct mg_held {
     struct mg_delivery delivery; /* first: a delivery's address is its holder's */
     TAILQ_ENTRY(mg_held) entry;
     uint64_t tag;
     uint32_t round; /* of its consumer */
-    enum disposition disposition;
+    enum mg_disposition disposition;
     bool is_stray;  /* belongs to an earlier connection */
     bool is_passed; /* found no room, so its body was not kept */
     size_t bytes;
@@ -44,52 +42,51 @@ struct mg_held {
 
 static void acks_on_idle(void *arg);
 static void acks_on_timer(void *arg);
-static void acks_settle(struct mg_broker *broker, struct mg_delivery *delivery, enum disposition disposition);
-static void acks_flush(struct mg_broker *broker, int64_t acked_until_boot_ms);
+static void acks_flush(struct mg_consuming *consuming, int64_t acked_until_boot_ms);
 
-enum mg_class mg_acks_init(struct mg_broker *broker, struct mg_err *err)
+enum mg_class mg_acks_init(struct mg_consuming *consuming, struct mg_err *err)
 {
-    struct mg_ack_part *acks = &broker->acks;
+    struct mg_ack_part *acks = &consuming->acks;
     TAILQ_INIT(&acks->held);
     TAILQ_INIT(&acks->refused);
     TAILQ_INIT(&acks->strays);
-    acks->flush = mg_idle_create(broker->loop, acks_on_idle, broker);
-    acks->overdue = mg_timer_create(broker->loop, acks_on_timer, broker);
+    acks->flush = mg_idle_create(consuming->base->loop, acks_on_idle, consuming);
+    acks->overdue = mg_timer_create(consuming->base->loop, acks_on_timer, consuming);
     if (acks->flush == NULL || acks->overdue == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not prepare acknowledging: no memory");
     }
     return MG_OK;
 }
 
-static void held_free(struct mg_broker *broker, struct mg_held *held)
+static void held_free(struct mg_consuming *consuming, struct mg_held *held)
 {
     if (held == NULL) {
         return;
     }
     int consumer = held->delivery.consumer;
     if (consumer >= 0) {
-        broker->consumers[consumer].held_bytes -= held->bytes;
-        mg_room_freed(broker, consumer);
+        consuming->consumers[consumer].held_bytes -= held->bytes;
+        mg_room_freed(consuming, consumer);
     }
     free(held);
 }
 
-static void held_free_all(struct mg_broker *broker, struct mg_held_list *list)
+static void held_free_all(struct mg_consuming *consuming, struct mg_held_list *list)
 {
     while (!TAILQ_EMPTY(list)) {
         struct mg_held *held = TAILQ_FIRST(list);
         TAILQ_REMOVE(list, held, entry);
-        held_free(broker, held);
+        held_free(consuming, held);
     }
 }
 
 /* Frees deliveries still held too; the broker redelivers them to another consumer. */
-void mg_acks_finish(struct mg_broker *broker)
+void mg_acks_finish(struct mg_consuming *consuming)
 {
-    struct mg_ack_part *acks = &broker->acks;
-    acks_flush(broker, ACKED_AT_ALL);
-    mg_acks_forget(broker);
-    held_free_all(broker, &acks->strays);
+    struct mg_ack_part *acks = &consuming->acks;
+    acks_flush(consuming, ACKED_AT_ALL);
+    mg_acks_forget(consuming);
+    held_free_all(consuming, &acks->strays);
     if (acks->flush != NULL) {
         mg_idle_destroy(acks->flush);
     }
@@ -147,7 +144,8 @@ size_t mg_acks_body_max(size_t body_max_bytes, const amqp_basic_deliver_t *metho
     return is_forged && body_max_bytes < MG_REQUEUE_BODY_MAX ? MG_REQUEUE_BODY_MAX : body_max_bytes;
 }
 
-struct mg_delivery *mg_acks_begin(struct mg_broker *broker, int consumer, const amqp_basic_deliver_t *method,
+struct mg_delivery *mg_acks_begin(struct mg_consuming *consuming, int consumer,
+                                  const amqp_basic_deliver_t *method,
                                   const amqp_basic_properties_t *properties, size_t body_bytes)
 {
     const struct mg_slice texts[] = {
@@ -173,9 +171,9 @@ struct mg_delivery *mg_acks_begin(struct mg_broker *broker, int consumer, const 
         .tag = method->delivery_tag, .body_capacity = body_bytes, .bytes = sizeof(*held) + size};
     held->delivery.consumer = consumer;
     if (consumer >= 0) {
-        held->round = broker->consumers[consumer].round;
-        broker->consumers[consumer].held_bytes += held->bytes;
-        broker->consumers[consumer].given++;
+        held->round = consuming->consumers[consumer].round;
+        consuming->consumers[consumer].held_bytes += held->bytes;
+        consuming->consumers[consumer].given++;
     }
 
     char *at = held->text;
@@ -201,15 +199,15 @@ struct mg_delivery *mg_acks_begin(struct mg_broker *broker, int consumer, const 
         method->redelivered || (mg_topology_is_again_believed(mg_amqp_slice(method->exchange)) &&
                                 mg_amqp_header_number(properties, MG_HEADER_AGAIN) != 0);
     delivery->has_died = acks_has_died(properties);
-    held_free(broker, broker->acks.arriving);
-    broker->acks.arriving = held;
-    broker->acks.arrived_bytes = 0;
+    held_free(consuming, consuming->acks.arriving);
+    consuming->acks.arriving = held;
+    consuming->acks.arrived_bytes = 0;
     return delivery;
 }
 
-void mg_acks_append(struct mg_broker *broker, amqp_bytes_t piece)
+void mg_acks_append(struct mg_consuming *consuming, amqp_bytes_t piece)
 {
-    struct mg_ack_part *acks = &broker->acks;
+    struct mg_ack_part *acks = &consuming->acks;
     struct mg_held *held = acks->arriving;
     if (held == NULL || piece.len == 0 || piece.len > held->body_capacity - acks->arrived_bytes) {
         return; /* oversized: the body is read and dropped */
@@ -218,9 +216,9 @@ void mg_acks_append(struct mg_broker *broker, amqp_bytes_t piece)
     acks->arrived_bytes += piece.len;
 }
 
-struct mg_delivery *mg_acks_complete(struct mg_broker *broker)
+struct mg_delivery *mg_acks_complete(struct mg_consuming *consuming)
 {
-    struct mg_ack_part *acks = &broker->acks;
+    struct mg_ack_part *acks = &consuming->acks;
     struct mg_held *held = acks->arriving;
     if (held == NULL) {
         return NULL;
@@ -235,60 +233,41 @@ struct mg_delivery *mg_acks_complete(struct mg_broker *broker)
     return &held->delivery;
 }
 
-void mg_acks_pass(struct mg_broker *broker)
+void mg_acks_pass(struct mg_consuming *consuming)
 {
-    broker->acks.arriving->is_passed = true;
+    consuming->acks.arriving->is_passed = true;
 }
 
 /* Requeues passed deliveries once the consumer is stopped. Before that the broker would give them to this
  * same consumer again. */
-void mg_acks_give_back_passed(struct mg_broker *broker, int consumer)
+void mg_acks_give_back_passed(struct mg_consuming *consuming, int consumer)
 {
-    struct mg_ack_part *acks = &broker->acks;
+    struct mg_ack_part *acks = &consuming->acks;
     struct mg_held *held, *next;
     for (held = TAILQ_FIRST(&acks->held); held != NULL; held = next) {
         next = TAILQ_NEXT(held, entry);
         if (held->is_passed && held->delivery.consumer == consumer) {
-            acks_settle(broker, &held->delivery, DISPOSITION_REQUEUE);
+            mg_acks_settle(consuming, &held->delivery, MG_REQUEUED);
         }
     }
 }
 
 /* ---- giving back ---- */
 
-void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery)
+void mg_acks_settle(struct mg_consuming *consuming, struct mg_delivery *delivery,
+                    enum mg_disposition disposition)
 {
-    acks_settle(broker, delivery, DISPOSITION_ACK);
-}
-
-int mg_broker_unsent_acks(const struct mg_broker *broker, int consumer)
-{
-    return broker->consumers[consumer].unsent_acks;
-}
-
-void mg_broker_reject(struct mg_broker *broker, struct mg_delivery *delivery)
-{
-    acks_settle(broker, delivery, DISPOSITION_REJECT);
-}
-
-void mg_broker_requeue(struct mg_broker *broker, struct mg_delivery *delivery)
-{
-    acks_settle(broker, delivery, DISPOSITION_REQUEUE);
-}
-
-static void acks_settle(struct mg_broker *broker, struct mg_delivery *delivery, enum disposition disposition)
-{
-    struct mg_ack_part *acks = &broker->acks;
+    struct mg_ack_part *acks = &consuming->acks;
     struct mg_held *held = (struct mg_held *)delivery;
     if (held->is_stray) {
         TAILQ_REMOVE(&acks->strays, held, entry);
-        held_free(broker, held);
+        held_free(consuming, held);
         return;
     }
     held->disposition = disposition;
-    if (disposition == DISPOSITION_ACK) {
+    if (disposition == MG_ACKED) {
         held->acked_boot_ms = mg_clock_boot_ms();
-        broker->consumers[delivery->consumer].unsent_acks++;
+        consuming->consumers[delivery->consumer].unsent_acks++;
         acks->unsent++;
     } else {
         TAILQ_REMOVE(&acks->held, held, entry);
@@ -301,43 +280,43 @@ static void acks_settle(struct mg_broker *broker, struct mg_delivery *delivery, 
 
 static void acks_on_idle(void *arg)
 {
-    struct mg_broker *broker = arg;
-    mg_broker_enter(broker);
-    mg_acks_flush(broker);
-    mg_broker_leave(broker);
+    struct mg_consuming *consuming = arg;
+    mg_broker_enter(consuming->base);
+    mg_acks_flush(consuming);
+    mg_broker_leave(consuming->base);
 }
 
 static void acks_on_timer(void *arg)
 {
-    struct mg_broker *broker = arg;
-    mg_broker_enter(broker);
-    acks_flush(broker, mg_clock_boot_ms() - ACK_WAIT_MS);
-    mg_broker_leave(broker);
+    struct mg_consuming *consuming = arg;
+    mg_broker_enter(consuming->base);
+    acks_flush(consuming, mg_clock_boot_ms() - ACK_WAIT_MS);
+    mg_broker_leave(consuming->base);
 }
 
-void mg_acks_flush(struct mg_broker *broker)
+void mg_acks_flush(struct mg_consuming *consuming)
 {
-    acks_flush(broker, ACKED_NEVER);
+    acks_flush(consuming, ACKED_NEVER);
 }
 
-static void held_finish(struct mg_broker *broker, struct mg_held_list *list, struct mg_held *held)
+static void held_finish(struct mg_consuming *consuming, struct mg_held_list *list, struct mg_held *held)
 {
     int consumer = held->delivery.consumer;
-    if (held->disposition == DISPOSITION_ACK) {
-        broker->consumers[consumer].unsent_acks--;
-        broker->acks.unsent--;
+    if (held->disposition == MG_ACKED) {
+        consuming->consumers[consumer].unsent_acks--;
+        consuming->acks.unsent--;
     }
-    if (consumer >= 0 && held->round == broker->consumers[consumer].round) {
-        broker->consumers[consumer].given--;
+    if (consumer >= 0 && held->round == consuming->consumers[consumer].round) {
+        consuming->consumers[consumer].given--;
     }
     TAILQ_REMOVE(list, held, entry);
-    held_free(broker, held);
+    held_free(consuming, held);
 }
 
 /* False: no room, or the connection and with it the lists are lost. The functions below return the same. */
-static bool acks_send(struct mg_broker *broker, const struct mg_held *held, bool is_multiple)
+static bool acks_send(struct mg_consuming *consuming, const struct mg_held *held, bool is_multiple)
 {
-    struct mg_link *link = &broker->consume;
+    struct mg_link *link = &consuming->link;
     if (!mg_link_has_room(link, ACK_BYTES)) {
         return false;
     }
@@ -345,38 +324,38 @@ static bool acks_send(struct mg_broker *broker, const struct mg_held *held, bool
     amqp_basic_nack_t nack = {.delivery_tag = held->tag, .requeue = 1};
     amqp_basic_reject_t reject = {.delivery_tag = held->tag};
     switch (held->disposition) {
-    case DISPOSITION_HELD:
-    case DISPOSITION_ACK:
+    case MG_HELD:
+    case MG_ACKED:
         return mg_link_send(link, AMQP_BASIC_ACK_METHOD, &ack);
-    case DISPOSITION_REJECT:
+    case MG_REJECTED:
         return mg_link_send(link, AMQP_BASIC_REJECT_METHOD, &reject);
-    case DISPOSITION_REQUEUE:
+    case MG_REQUEUED:
         return mg_link_send(link, AMQP_BASIC_NACK_METHOD, &nack);
     }
     return false;
 }
 
 /* Runs before any ack with `multiple`, which would cover these tags too. */
-static bool acks_send_refused(struct mg_broker *broker)
+static bool acks_send_refused(struct mg_consuming *consuming)
 {
-    struct mg_held_list *refused = &broker->acks.refused;
+    struct mg_held_list *refused = &consuming->acks.refused;
     while (!TAILQ_EMPTY(refused)) {
-        if (!acks_send(broker, TAILQ_FIRST(refused), false)) {
+        if (!acks_send(consuming, TAILQ_FIRST(refused), false)) {
             return false;
         }
-        held_finish(broker, refused, TAILQ_FIRST(refused));
+        held_finish(consuming, refused, TAILQ_FIRST(refused));
     }
     return true;
 }
 
 /* Covers all acks below the first delivery still held with one `multiple` ack. */
-static bool acks_send_first(struct mg_broker *broker)
+static bool acks_send_first(struct mg_consuming *consuming)
 {
-    struct mg_held_list *list = &broker->acks.held;
+    struct mg_held_list *list = &consuming->acks.held;
     const struct mg_held *held, *last = NULL;
     TAILQ_FOREACH(held, list, entry)
     {
-        if (held->disposition == DISPOSITION_HELD) {
+        if (held->disposition == MG_HELD) {
             break;
         }
         last = held;
@@ -384,40 +363,40 @@ static bool acks_send_first(struct mg_broker *broker)
     if (last == NULL) {
         return true;
     }
-    if (!acks_send(broker, last, last != TAILQ_FIRST(list))) {
+    if (!acks_send(consuming, last, last != TAILQ_FIRST(list))) {
         return false;
     }
     uint64_t tag = last->tag;
     while (!TAILQ_EMPTY(list) && TAILQ_FIRST(list)->tag <= tag) {
-        held_finish(broker, list, TAILQ_FIRST(list));
+        held_finish(consuming, list, TAILQ_FIRST(list));
     }
     return true;
 }
 
 /* Acks above the first held delivery that are at least this old, one by one. */
-static bool acks_send_above(struct mg_broker *broker, int64_t acked_until_boot_ms)
+static bool acks_send_above(struct mg_consuming *consuming, int64_t acked_until_boot_ms)
 {
-    struct mg_held_list *list = &broker->acks.held;
+    struct mg_held_list *list = &consuming->acks.held;
     struct mg_held *held, *next;
     for (held = TAILQ_FIRST(list); held != NULL; held = next) {
         next = TAILQ_NEXT(held, entry);
-        if (held->disposition != DISPOSITION_ACK || held->acked_boot_ms > acked_until_boot_ms) {
+        if (held->disposition != MG_ACKED || held->acked_boot_ms > acked_until_boot_ms) {
             continue;
         }
-        if (!acks_send(broker, held, false)) {
+        if (!acks_send(consuming, held, false)) {
             return false;
         }
-        held_finish(broker, list, held);
+        held_finish(consuming, list, held);
     }
     return true;
 }
 
 /* The broker counts unsent acks against the prefetch. When they fill half of it, the consumer may run dry
  * while its held deliveries wait for something slow. */
-static bool is_any_pressed(const struct mg_broker *broker)
+static bool is_any_pressed(const struct mg_consuming *consuming)
 {
-    for (int i = 0; i < broker->consumer_count; i++) {
-        const struct mg_consumer_slot *slot = &broker->consumers[i];
+    for (int i = 0; i < consuming->consumer_count; i++) {
+        const struct mg_consumer_slot *slot = &consuming->consumers[i];
         if (slot->unsent_acks > 0 && 2 * slot->unsent_acks >= slot->prefetch_sent) {
             return true;
         }
@@ -425,16 +404,16 @@ static bool is_any_pressed(const struct mg_broker *broker)
     return false;
 }
 
-static void acks_send_all(struct mg_broker *broker, int64_t acked_until_boot_ms)
+static void acks_send_all(struct mg_consuming *consuming, int64_t acked_until_boot_ms)
 {
-    struct mg_link *link = &broker->consume;
+    struct mg_link *link = &consuming->link;
     mg_link_cork(link, true);
-    if (acks_send_refused(broker) && acks_send_first(broker)) {
-        if (is_any_pressed(broker)) {
+    if (acks_send_refused(consuming) && acks_send_first(consuming)) {
+        if (is_any_pressed(consuming)) {
             acked_until_boot_ms = ACKED_AT_ALL;
         }
         if (acked_until_boot_ms != ACKED_NEVER) {
-            (void)acks_send_above(broker, acked_until_boot_ms);
+            (void)acks_send_above(consuming, acked_until_boot_ms);
         }
     }
     mg_link_cork(link, false);
@@ -442,40 +421,40 @@ static void acks_send_all(struct mg_broker *broker, int64_t acked_until_boot_ms)
 }
 
 /* An ack makes the broker send more. While a consumer is about to be stopped, acks therefore wait. */
-static void acks_flush(struct mg_broker *broker, int64_t acked_until_boot_ms)
+static void acks_flush(struct mg_consuming *consuming, int64_t acked_until_boot_ms)
 {
-    struct mg_ack_part *acks = &broker->acks;
-    if (!broker->consume.is_open || (acks->unsent == 0 && TAILQ_EMPTY(&acks->refused))) {
+    struct mg_ack_part *acks = &consuming->acks;
+    if (!consuming->link.is_open || (acks->unsent == 0 && TAILQ_EMPTY(&acks->refused))) {
         return;
     }
-    bool must_wait = mg_room_is_growing(broker);
+    bool must_wait = mg_room_is_growing(consuming);
     if (!must_wait) {
-        acks_send_all(broker, acked_until_boot_ms);
+        acks_send_all(consuming, acked_until_boot_ms);
     }
     if ((must_wait || acks->unsent > 0) && !mg_timer_is_active(acks->overdue)) {
         mg_timer_start(acks->overdue, ACK_WAIT_MS, 0);
     }
 }
 
-void mg_acks_forget(struct mg_broker *broker)
+void mg_acks_forget(struct mg_consuming *consuming)
 {
-    struct mg_ack_part *acks = &broker->acks;
+    struct mg_ack_part *acks = &consuming->acks;
     while (!TAILQ_EMPTY(&acks->held)) {
         struct mg_held *held = TAILQ_FIRST(&acks->held);
-        if (held->disposition == DISPOSITION_ACK) {
-            held_finish(broker, &acks->held, held);
+        if (held->disposition == MG_ACKED) {
+            held_finish(consuming, &acks->held, held);
             continue;
         }
         TAILQ_REMOVE(&acks->held, held, entry);
         if (held->is_passed) {
-            held_free(broker, held);
+            held_free(consuming, held);
             continue;
         }
         held->is_stray = true;
         TAILQ_INSERT_TAIL(&acks->strays, held, entry);
     }
-    held_free_all(broker, &acks->refused);
-    held_free(broker, acks->arriving);
+    held_free_all(consuming, &acks->refused);
+    held_free(consuming, acks->arriving);
     acks->arriving = NULL;
     acks->last_tag = 0;
 }

@@ -10,12 +10,24 @@
 #define WATCHES_MAX    256 /* all queues of Makegood for a hundred services */
 #define QUESTION_BYTES 512
 
+struct mg_watched {
+    struct mg_watch_part *part;
+    LIST_ENTRY(mg_watched) entry;
+    TAILQ_ENTRY(mg_watched) due_entry; /* if it is due: in the line for the next request */
+    bool is_due;
+    char *queue;
+    struct mg_timer *timer;
+    mg_queue_seen_fn *seen; /* NULL: no callback (any more) */
+    void *arg;
+    bool is_consumed; /* this process consumes it: its consumers are checked in any case */
+};
+
 static void watch_opened(struct mg_link *link);
 static void watch_lost(struct mg_link *link);
 static void watch_method(struct mg_link *link, const amqp_method_t *method);
 static bool watch_channel_closed(struct mg_link *link, const amqp_channel_close_t *close);
 static void watch_on_timer(void *arg);
-static void watch_next(struct mg_broker *broker);
+static void watch_next(struct mg_watch_part *part);
 
 static const struct mg_link_events watch_events = {
     .opened = watch_opened,
@@ -25,10 +37,10 @@ static const struct mg_link_events watch_events = {
     .channel_closed = watch_channel_closed,
 };
 
-enum mg_class mg_watches_init(struct mg_broker *broker, struct mg_err *err)
+enum mg_class mg_watches_init(struct mg_watch_part *part, struct mg_broker_base *base, struct mg_err *err)
 {
-    TAILQ_INIT(&broker->watches.due);
-    return mg_link_init(&broker->watch, broker, "watch", &watch_events, err);
+    TAILQ_INIT(&part->due);
+    return mg_link_init(&part->link, base, "watch", &watch_events, part, err);
 }
 
 static void watched_free(struct mg_watched *watched)
@@ -38,22 +50,24 @@ static void watched_free(struct mg_watched *watched)
     free(watched);
 }
 
-void mg_watches_finish(struct mg_broker *broker)
+void mg_watches_finish(struct mg_watch_part *part)
 {
-    mg_link_finish(&broker->watch);
-    struct mg_watched *watched, *next;
-    for (watched = LIST_FIRST(&broker->watches.all); watched != NULL; watched = next) {
-        next = LIST_NEXT(watched, entry);
+    mg_link_finish(&part->link);
+    while (!LIST_EMPTY(&part->all)) {
+        struct mg_watched *watched = LIST_FIRST(&part->all);
+        LIST_REMOVE(watched, entry);
         watched_free(watched);
     }
-    broker->watches = (struct mg_watch_part){0};
+    TAILQ_INIT(&part->due);
+    part->asked = NULL;
+    part->count = 0;
 }
 
 /* NULL: none. */
-static struct mg_watched *watch_find(const struct mg_broker *broker, const char *queue)
+static struct mg_watched *watch_find(const struct mg_watch_part *part, const char *queue)
 {
     struct mg_watched *watched;
-    LIST_FOREACH(watched, &broker->watches.all, entry)
+    LIST_FOREACH(watched, &part->all, entry)
     {
         if (strcmp(watched->queue, queue) == 0) {
             return watched;
@@ -66,7 +80,7 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
                                     mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
 {
     struct mg_watch_part *part = &broker->watches;
-    struct mg_watched *known = watch_find(broker, queue);
+    struct mg_watched *known = watch_find(part, queue);
     if (known != NULL) {
         known->is_consumed = known->is_consumed || seen == NULL;
         if (known->seen == NULL && seen != NULL) { /* so far without a callback */
@@ -86,23 +100,20 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
     }
     struct mg_watched *watched = calloc(1, sizeof(*watched));
     char *copy = strdup(queue);
-    struct mg_timer *timer = watched == NULL ? NULL : mg_timer_create(broker->loop, watch_on_timer, watched);
+    struct mg_timer *timer =
+        watched == NULL ? NULL : mg_timer_create(broker->base.loop, watch_on_timer, watched);
     if (watched == NULL || copy == NULL || timer == NULL) {
         mg_timer_destroy(timer);
         free(copy);
         free(watched);
         return mg_err_set(err, MG_TRANSIENT, "could not watch queue %s: no memory", queue);
     }
-    *watched = (struct mg_watched){.broker = broker,
-                                   .queue = copy,
-                                   .timer = timer,
-                                   .seen = seen,
-                                   .arg = arg,
-                                   .is_consumed = seen == NULL};
+    *watched = (struct mg_watched){
+        .part = part, .queue = copy, .timer = timer, .seen = seen, .arg = arg, .is_consumed = seen == NULL};
     LIST_INSERT_HEAD(&part->all, watched, entry);
     part->count++;
     mg_timer_start(timer, 0, period_ms);
-    mg_link_start(&broker->watch);
+    mg_link_start(&part->link);
     return MG_OK;
 }
 
@@ -110,7 +121,7 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
  * dropped after that answer. */
 static void watch_forget(struct mg_watched *watched)
 {
-    struct mg_watch_part *part = &watched->broker->watches;
+    struct mg_watch_part *part = watched->part;
     if (watched->seen != NULL || watched->is_consumed || part->asked == watched) {
         return;
     }
@@ -124,7 +135,7 @@ static void watch_forget(struct mg_watched *watched)
 
 void mg_broker_unwatch_queue(struct mg_broker *broker, const char *queue)
 {
-    struct mg_watched *watched = watch_find(broker, queue);
+    struct mg_watched *watched = watch_find(&broker->watches, queue);
     if (watched == NULL) {
         return;
     }
@@ -138,29 +149,27 @@ void mg_broker_unwatch_queue(struct mg_broker *broker, const char *queue)
 static void watch_on_timer(void *arg)
 {
     struct mg_watched *watched = arg;
-    struct mg_broker *broker = watched->broker;
-    struct mg_watch_part *part = &broker->watches;
-    mg_broker_enter(broker);
+    struct mg_watch_part *part = watched->part;
+    mg_broker_enter(part->link.base);
     if (!watched->is_due && part->asked != watched) {
         watched->is_due = true;
         TAILQ_INSERT_TAIL(&part->due, watched, due_entry);
     }
-    watch_next(broker);
-    mg_broker_leave(broker);
+    watch_next(part);
+    mg_broker_leave(part->link.base);
 }
 
 void mg_broker_look(struct mg_broker *broker, const char *queue)
 {
-    struct mg_watched *watched = watch_find(broker, queue);
+    struct mg_watched *watched = watch_find(&broker->watches, queue);
     if (watched != NULL && (watched->seen != NULL || watched->is_consumed)) {
         watch_on_timer(watched);
     }
 }
 
-static void watch_next(struct mg_broker *broker)
+static void watch_next(struct mg_watch_part *part)
 {
-    struct mg_watch_part *part = &broker->watches;
-    struct mg_link *link = &broker->watch;
+    struct mg_link *link = &part->link;
     struct mg_watched *watched = TAILQ_FIRST(&part->due);
     if (!link->is_open || link->is_reopening || part->asked != NULL || watched == NULL ||
         !mg_link_has_room(link, QUESTION_BYTES)) {
@@ -177,13 +186,14 @@ static void watch_next(struct mg_broker *broker)
 
 static void watch_opened(struct mg_link *link)
 {
-    watch_next(link->broker);
+    watch_next(link->owner);
 }
 
 static void watch_lost(struct mg_link *link)
 {
-    struct mg_watched *watched = link->broker->watches.asked;
-    link->broker->watches.asked = NULL; /* the timer asks again */
+    struct mg_watch_part *part = link->owner;
+    struct mg_watched *watched = part->asked;
+    part->asked = NULL; /* the timer asks again */
     if (watched != NULL) {
         watch_forget(watched);
     }
@@ -191,9 +201,9 @@ static void watch_lost(struct mg_link *link)
 
 static void watch_report(struct mg_watched *watched, int64_t ready_messages, int64_t consumers)
 {
-    struct mg_broker *broker = watched->broker;
-    if (broker->watches.looked != NULL) {
-        broker->watches.looked(broker, watched->queue, consumers);
+    const struct mg_watch_part *part = watched->part;
+    if (part->looked != NULL) {
+        part->looked(part->arg, watched->queue, consumers);
     }
     if (watched->seen != NULL) {
         watched->seen(watched->arg, watched->queue, ready_messages, consumers); /* may end the watch */
@@ -204,28 +214,28 @@ static void watch_report(struct mg_watched *watched, int64_t ready_messages, int
 
 static void watch_method(struct mg_link *link, const amqp_method_t *method)
 {
-    struct mg_broker *broker = link->broker;
-    struct mg_watched *watched = broker->watches.asked;
+    struct mg_watch_part *part = link->owner;
+    struct mg_watched *watched = part->asked;
     if (method->id != AMQP_QUEUE_DECLARE_OK_METHOD || watched == NULL) {
         return;
     }
     const amqp_queue_declare_ok_t *ok = method->decoded;
     mg_link_answered(link);
-    broker->watches.asked = NULL;
+    part->asked = NULL;
     watch_report(watched, ok->message_count, ok->consumer_count);
-    watch_next(broker);
+    watch_next(part);
 }
 
 static bool watch_channel_closed(struct mg_link *link, const amqp_channel_close_t *close)
 {
     int code = close->reply_code;
-    struct mg_broker *broker = link->broker;
-    struct mg_watched *watched = broker->watches.asked;
+    struct mg_watch_part *part = link->owner;
+    struct mg_watched *watched = part->asked;
     if (watched == NULL || (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED)) {
         return false;
     }
     mg_link_answered(link);
-    broker->watches.asked = NULL;
+    part->asked = NULL;
     if (code == AMQP_NOT_FOUND) {
         watch_report(watched, 0, -1);
     } else {

@@ -26,7 +26,6 @@
 #include "base/id.h"
 #include "base/secret.h"
 #include "core/backoff.h"
-#include "io/amqp/broker_parts.h"
 #include "io/amqp/frame.h"
 
 #define BACKOFF_FIRST_MS    100
@@ -70,16 +69,17 @@ static void link_take_control(struct mg_link *link, const amqp_method_t *method)
 static void link_take_close(struct mg_link *link, const amqp_method_t *method);
 static void link_close(struct mg_link *link);
 
-enum mg_class mg_link_init(struct mg_link *link, struct mg_broker *broker, const char *role,
-                           const struct mg_link_events *events, struct mg_err *err)
+enum mg_class mg_link_init(struct mg_link *link, struct mg_broker_base *base, const char *role,
+                           const struct mg_link_events *events, void *owner, struct mg_err *err)
 {
-    link->broker = broker;
+    link->base = base;
+    link->owner = owner;
     link->role = role;
     link->events = events;
     mg_buf_init(&link->outbox, OUTBOX_MAX_BYTES);
-    link->service = mg_timer_create(broker->loop, link_on_service, link);
-    link->retry = mg_timer_create(broker->loop, link_connect, link);
-    link->again = mg_idle_create(broker->loop, link_on_again, link);
+    link->service = mg_timer_create(base->loop, link_on_service, link);
+    link->retry = mg_timer_create(base->loop, link_connect, link);
+    link->again = mg_idle_create(base->loop, link_on_again, link);
     if (link->service == NULL || link->retry == NULL || link->again == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not prepare the broker's connection: no memory");
     }
@@ -145,7 +145,7 @@ static void link_connect(void *arg)
     struct mg_link *link = arg;
     struct mg_link_job *job = calloc(1, sizeof(*job));
     if (job != NULL) {
-        job->url = strdup(link->broker->address.url);
+        job->url = strdup(link->base->address.url);
     }
     if (job == NULL || job->url == NULL) {
         free(job);
@@ -153,20 +153,20 @@ static void link_connect(void *arg)
         return;
     }
     job->link = link;
-    job->address = link->broker->address;
+    job->address = link->base->address;
     job->address.url = job->url;
-    (void)snprintf(job->name, sizeof(job->name), "%.200s (%s)", link->broker->name, link->role);
+    (void)snprintf(job->name, sizeof(job->name), "%.200s (%s)", link->base->name, link->role);
     memcpy(job->queues, link->queues, sizeof(job->queues));
     job->queue_count = link->queue_count;
     job->is_confirming = link->is_confirming;
     job->is_plain = strncmp(job->url, "amqp:", strlen("amqp:")) == 0;
-    if (!mg_loop_offload(link->broker->loop, link_connect_work, link_connect_done, job)) {
+    if (!mg_loop_offload(link->base->loop, link_connect_work, link_connect_done, job)) {
         link_job_free(job);
         link_retry_later(link);
         return;
     }
     link->job = job;
-    mg_broker_enter(link->broker);
+    mg_broker_enter(link->base);
 }
 
 static void link_connect_work(void *arg)
@@ -191,9 +191,9 @@ static void link_connect_done(void *arg)
 {
     struct mg_link_job *job = arg;
     struct mg_link *link = job->link;
-    struct mg_broker *broker = link->broker;
+    struct mg_broker_base *base = link->base;
     link->job = NULL;
-    if (broker->is_closing) {
+    if (base->is_closing) {
         mg_amqp_destroy(job->connection);
     } else if (job->class != MG_OK) {
         link->trouble = job->class == MG_TRANSIENT ? MG_TROUBLE_UNREACHABLE : MG_TROUBLE_SETUP;
@@ -201,10 +201,10 @@ static void link_connect_done(void *arg)
         (void)snprintf(link->reason, sizeof(link->reason), "%.*s", (int)sizeof(link->reason) - 1,
                        job->err.text);
         link_retry_later(link);
-        mg_broker_state_changed(broker);
+        base->changed(base->arg);
     } else {
         link->connection = job->connection;
-        link->watch = mg_watch_create(broker->loop, amqp_get_sockfd(link->connection), link_on_socket, link);
+        link->watch = mg_watch_create(base->loop, amqp_get_sockfd(link->connection), link_on_socket, link);
         if (link->watch == NULL) {
             link_close(link);
             link_retry_later(link);
@@ -221,13 +221,13 @@ static void link_connect_done(void *arg)
             mg_watch_set(link->watch, MG_READABLE);
             mg_timer_start(link->service, SERVICE_PERIOD_MS, SERVICE_PERIOD_MS);
             mg_idle_arm(link->again); /* frames may have come during the other thread's last requests */
-            mg_metric_add(broker->connects, 1);
+            mg_metric_add(base->connects, 1);
             link->events->opened(link);
-            mg_broker_state_changed(broker);
+            base->changed(base->arg);
         }
     }
     link_job_free(job);
-    mg_broker_leave(broker);
+    mg_broker_leave(base);
 }
 
 /* Full jitter, so that many processes do not come back in step. */
@@ -243,7 +243,7 @@ void mg_link_fail(struct mg_link *link, enum mg_trouble trouble, const char *for
         return;
     }
     int n = snprintf(link->reason, sizeof(link->reason),
-                     "lost the connection to %s (%s): ", link->broker->host_port, link->role);
+                     "lost the connection to %s (%s): ", link->base->host_port, link->role);
     if (n > 0 && (size_t)n < sizeof(link->reason)) {
         va_list args;
         va_start(args, format);
@@ -259,9 +259,7 @@ void mg_link_fail(struct mg_link *link, enum mg_trouble trouble, const char *for
     link_close(link);
     link_retry_later(link);
     link->events->lost(link);
-    if (!link->broker->is_closing) {
-        mg_broker_state_changed(link->broker);
-    }
+    link->base->changed(link->base->arg);
 }
 
 static void link_close(struct mg_link *link)
@@ -282,33 +280,33 @@ static void link_close(struct mg_link *link)
 static void link_on_socket(void *arg, int events)
 {
     struct mg_link *link = arg;
-    mg_broker_enter(link->broker);
+    mg_broker_enter(link->base);
     mg_link_drain(link);
     if (link->is_open && link->wants_room && (events & MG_WRITABLE) != 0) {
         link->wants_room = false;
         mg_watch_set(link->watch, MG_READABLE);
         link->events->writable(link);
     }
-    mg_broker_leave(link->broker);
+    mg_broker_leave(link->base);
 }
 
 static void link_on_service(void *arg)
 {
     struct mg_link *link = arg;
-    mg_broker_enter(link->broker);
+    mg_broker_enter(link->base);
     mg_link_drain(link);
     if (link->is_open && link->answer_by_boot_ms != 0 && mg_clock_boot_ms() > link->answer_by_boot_ms) {
         mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "no answer within %d ms", MG_AMQP_RPC_TIMEOUT_MS);
     }
-    mg_broker_leave(link->broker);
+    mg_broker_leave(link->base);
 }
 
 static void link_on_again(void *arg)
 {
     struct mg_link *link = arg;
-    mg_broker_enter(link->broker);
+    mg_broker_enter(link->base);
     mg_link_drain(link);
-    mg_broker_leave(link->broker);
+    mg_broker_leave(link->base);
 }
 
 void mg_link_drain(struct mg_link *link)
@@ -386,7 +384,7 @@ static void link_take_control(struct mg_link *link, const amqp_method_t *method)
     case AMQP_CONNECTION_UNBLOCKED_METHOD:
         link->is_blocked = method->id == AMQP_CONNECTION_BLOCKED_METHOD;
         link->events->writable(link);
-        mg_broker_state_changed(link->broker);
+        link->base->changed(link->base->arg);
         return;
     case AMQP_CONNECTION_CLOSE_METHOD:
     case AMQP_CHANNEL_CLOSE_METHOD:

@@ -8,8 +8,7 @@
 #ifndef MG_IO_AMQP_LINK_H
 #define MG_IO_AMQP_LINK_H
 
-#include "base/loop.h"
-#include "io/amqp/connection.h"
+#include "io/amqp/broker_base.h"
 
 #define MG_LINK_REASON_SIZE MG_ERR_TEXT_MAX
 #define MG_LINK_BODY_FRAME_MAX                                                                               \
@@ -17,7 +16,6 @@
 #define MG_LINK_QUEUES_MAX                                                                                   \
     128 /* queues looked at when connecting: all consumers' and all that options name */
 
-struct mg_broker;
 struct mg_link;
 
 enum mg_trouble {
@@ -48,7 +46,8 @@ struct mg_link_events {
 struct mg_link_job;
 
 struct mg_link {
-    struct mg_broker *broker;
+    struct mg_broker_base *base;
+    void *owner; /* the part that the frames are for */
     const struct mg_link_events *events;
     const char *role; /* "consume", "publish", "watch": for reasons and the connection's name */
     const char *queues[MG_LINK_QUEUES_MAX]; /* checked when connecting; borrowed from the broker */
@@ -80,8 +79,8 @@ struct mg_link {
     uint64_t content_left;
 };
 
-enum mg_class mg_link_init(struct mg_link *link, struct mg_broker *broker, const char *role,
-                           const struct mg_link_events *events, struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_link_init(struct mg_link *link, struct mg_broker_base *base, const char *role,
+                           const struct mg_link_events *events, void *owner, struct mg_err *err) MG_MUSTCHECK;
 void mg_link_start(struct mg_link *link);  /* begins to connect; no effect on a started link */
 void mg_link_finish(struct mg_link *link); /* sends connection.close if there is room, and closes */
 

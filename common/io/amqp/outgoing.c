@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/amqp/broker_parts.h"
+#include "io/amqp/connection.h"
 
 #define REASON_MAX 1024 /* bytes of the reason header; method and header must fit one frame */
 

@@ -1,4 +1,4 @@
-/* A message from its publish to its outcome; publish_line.c keeps the messages in line. */
+/* A message from its publish to its outcome; publish_stuck.c keeps the messages in line. */
 #ifndef MG_IO_AMQP_OUTGOING_H
 #define MG_IO_AMQP_OUTGOING_H
 

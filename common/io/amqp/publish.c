@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "io/amqp/broker_parts.h"
-#include "io/amqp/outgoing.h"
 
 #define WINDOW_MESSAGES 2048 /* some 100 ms of one broker's throughput */
 /* Bounds memory. Below it, one message of any size is still taken. */
@@ -74,27 +73,27 @@ const char *mg_publish_outcome_name(enum mg_publish_outcome outcome)
     return "?";
 }
 
-static enum mg_class publisher_init(struct mg_publisher *publisher, struct mg_broker *broker,
+static enum mg_class publisher_init(struct mg_publisher *publisher, struct mg_broker_base *base,
                                     const char *role, struct mg_err *err)
 {
     publisher->next_tag = 1;
     mg_outgoing_init(&publisher->line);
-    publisher->flush = mg_idle_create(broker->loop, publish_on_idle, publisher);
-    publisher->expiry = mg_timer_create(broker->loop, mg_publish_on_expiry, publisher);
+    publisher->flush = mg_idle_create(base->loop, publish_on_idle, publisher);
+    publisher->expiry = mg_timer_create(base->loop, mg_publish_on_expiry, publisher);
     if (publisher->flush == NULL || publisher->expiry == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not prepare publishing: no memory");
     }
     publisher->link.is_confirming = true;
-    return mg_link_init(&publisher->link, broker, role, &publish_events, err);
+    return mg_link_init(&publisher->link, base, role, &publish_events, publisher, err);
 }
 
-enum mg_class mg_publish_init(struct mg_broker *broker, const struct mg_broker_options *options,
-                              struct mg_err *err)
+enum mg_class mg_publish_init(struct mg_publishing *publishing, struct mg_broker_base *base,
+                              const struct mg_broker_options *options, struct mg_err *err)
 {
     static const char *const labels[] = {"outcome=\"confirmed\"", "outcome=\"refused\"",
                                          "outcome=\"returned\"", "outcome=\"unknown\"", "outcome=\"unsent\""};
-    struct mg_publish_metrics *published = &broker->published;
-    broker->confirm_timeout_ms =
+    struct mg_publish_metrics *published = &publishing->metrics;
+    publishing->confirm_timeout_ms =
         options->confirm_timeout_ms > 0 ? options->confirm_timeout_ms : CONFIRM_TIMEOUT_DEFAULT_MS;
     for (int i = 0; i < MG_PUBLISH_OUTCOME_COUNT; i++) {
         published->outcomes[i] = mg_metrics_series(options->metrics, MG_COUNTER, "makegood_published_total",
@@ -106,9 +105,10 @@ enum mg_class mg_publish_init(struct mg_broker *broker, const struct mg_broker_o
     published->outstanding =
         mg_metrics_series(options->metrics, MG_GAUGE, "makegood_publish_outstanding", NULL,
                           "Messages published and not yet confirmed, sent or waiting.");
-    broker->publish_apart.is_apart = true;
-    enum mg_class class = publisher_init(&broker->publish, broker, "publish", err);
-    return class == MG_OK ? publisher_init(&broker->publish_apart, broker, "publish apart", err) : class;
+    publishing->apart.is_apart = true;
+    publishing->main.publishing = publishing->apart.publishing = publishing;
+    enum mg_class class = publisher_init(&publishing->main, base, "publish", err);
+    return class == MG_OK ? publisher_init(&publishing->apart, base, "publish apart", err) : class;
 }
 
 static void publisher_finish(struct mg_publisher *publisher)
@@ -123,16 +123,10 @@ static void publisher_finish(struct mg_publisher *publisher)
     publisher->expiry = NULL;
 }
 
-void mg_publish_finish(struct mg_broker *broker)
+void mg_publish_finish(struct mg_publishing *publishing)
 {
-    publisher_finish(&broker->publish);
-    publisher_finish(&broker->publish_apart);
-}
-
-static struct mg_publisher *publisher_of(const struct mg_link *link)
-{
-    struct mg_broker *broker = link->broker;
-    return link == &broker->publish.link ? &broker->publish : &broker->publish_apart;
+    publisher_finish(&publishing->main);
+    publisher_finish(&publishing->apart);
 }
 
 static struct mg_outgoing *first_of(const struct mg_publisher *publisher)
@@ -145,20 +139,21 @@ static struct mg_outgoing *first_of(const struct mg_publisher *publisher)
 static size_t publisher_room(const struct mg_publisher *publisher)
 {
     bool is_full = publisher->line.bytes >= WINDOW_BYTES || publisher->line.count >= WINDOW_MESSAGES;
-    return publisher->link.broker->is_closing || is_full ? 0
-                                                         : (size_t)(WINDOW_MESSAGES - publisher->line.count);
+    return publisher->link.base->is_closing || is_full ? 0
+                                                       : (size_t)(WINDOW_MESSAGES - publisher->line.count);
 }
 
 size_t mg_broker_publish_room(const struct mg_broker *broker)
 {
-    return publisher_room(&broker->publish_apart) == 0 ? 0 : publisher_room(&broker->publish);
+    return publisher_room(&broker->publishing.apart) == 0 ? 0 : publisher_room(&broker->publishing.main);
 }
 
 enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
                                 mg_published_fn *done, void *arg, struct mg_err *err)
 {
-    bool is_apart = mg_unanswered_has(&broker->unanswered, mg_slice_of(message->routing_key));
-    struct mg_publisher *publisher = is_apart ? &broker->publish_apart : &broker->publish;
+    struct mg_publishing *publishing = &broker->publishing;
+    bool is_apart = mg_unanswered_has(&publishing->unanswered, mg_slice_of(message->routing_key));
+    struct mg_publisher *publisher = is_apart ? &publishing->apart : &publishing->main;
     enum mg_class class = mg_outgoing_check(message, err);
     if (class != MG_OK) {
         return class;
@@ -184,16 +179,16 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
 static void publish_on_idle(void *arg)
 {
     struct mg_publisher *publisher = arg;
-    struct mg_broker *broker = publisher->link.broker;
-    mg_broker_enter(broker);
+    struct mg_broker_base *base = publisher->link.base;
+    mg_broker_enter(base);
     mg_link_drain(&publisher->link);
     publish_flush(publisher);
-    mg_broker_leave(broker);
+    mg_broker_leave(base);
 }
 
 static void publish_opened(struct mg_link *link)
 {
-    publish_flush(publisher_of(link));
+    publish_flush(link->owner);
 }
 
 static bool publish_send_head(struct mg_publisher *publisher, struct mg_outgoing *message)
@@ -325,7 +320,7 @@ static void publish_flush(struct mg_publisher *publisher)
 /* "access to exchange 'makegood.replies' in vhost …", "no exchange 'makegood.replies' in vhost …" */
 static bool publish_channel_closed(struct mg_link *link, const amqp_channel_close_t *close)
 {
-    struct mg_publisher *publisher = publisher_of(link);
+    struct mg_publisher *publisher = link->owner;
     struct mg_slice text = mg_amqp_slice(close->reply_text);
     char words[MG_AMQP_SHORT_MAX + 1];
     (void)snprintf(words, sizeof(words), "%.*s", (int)text.len, text.data);
@@ -374,7 +369,7 @@ static void publish_take_probe(struct mg_publisher *publisher, const amqp_method
         return;
     }
     publisher->is_doubted = false;
-    mg_broker_state_changed(publisher->link.broker);
+    publisher->link.base->changed(publisher->link.base->arg);
     if (publisher->link.is_open) {
         publish_flush(publisher);
     }
@@ -390,7 +385,7 @@ static bool is_answer_awaited(const struct mg_publisher *publisher)
 /* A sent or half-sent message serves as a probe too; no probe may begin within one. */
 void mg_broker_probe(struct mg_broker *broker, const char *exchange)
 {
-    struct mg_publisher *publisher = &broker->publish;
+    struct mg_publisher *publisher = &broker->publishing.main;
     struct mg_link *link = &publisher->link;
     if (!link->is_open || link->is_blocked || publisher->is_doubted || is_answer_awaited(publisher)) {
         return;
@@ -399,16 +394,16 @@ void mg_broker_probe(struct mg_broker *broker, const char *exchange)
     if (first_of(publisher) != NULL) {
         return;
     }
-    mg_broker_enter(broker);
+    mg_broker_enter(&broker->base);
     if (mg_link_has_room(link, HEAD_BYTES)) {
         publish_ask(publisher, exchange, false);
     }
-    mg_broker_leave(broker);
+    mg_broker_leave(&broker->base);
 }
 
 bool mg_broker_is_silent(const struct mg_broker *broker)
 {
-    const struct mg_publisher *publisher = &broker->publish;
+    const struct mg_publisher *publisher = &broker->publishing.main;
     return publisher->link.is_open && is_answer_awaited(publisher) &&
            mg_clock_boot_ms() - publisher->awaited_boot_ms > SILENT_MAX_MS;
 }
@@ -436,7 +431,7 @@ static void publish_take_confirm(struct mg_publisher *publisher, uint64_t tag, b
 
 static void publish_method(struct mg_link *link, const amqp_method_t *method)
 {
-    struct mg_publisher *publisher = publisher_of(link);
+    struct mg_publisher *publisher = link->owner;
     if (publisher->is_doubted) {
         publish_take_probe(publisher, method);
         return;
@@ -463,7 +458,7 @@ static void publish_header(struct mg_link *link, const amqp_method_t *method,
         return;
     }
     uint64_t tag = (uint64_t)mg_amqp_header_number(properties, MG_HEADER_PUBLISH);
-    struct mg_outgoing *message = publisher_of(link)->ring[tag % MG_RING_SIZE];
+    struct mg_outgoing *message = ((const struct mg_publisher *)link->owner)->ring[tag % MG_RING_SIZE];
     if (message != NULL && message->tag == tag) {
         message->is_returned = true;
     }
@@ -484,7 +479,7 @@ static void publish_complete(struct mg_link *link)
  * connection. */
 static void publish_lost(struct mg_link *link)
 {
-    struct mg_publisher *publisher = publisher_of(link);
+    struct mg_publisher *publisher = link->owner;
     publisher->next_tag = 1;
     publisher->is_probing = false;
     publisher->awaited_boot_ms = 0;

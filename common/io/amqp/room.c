@@ -3,7 +3,7 @@
  * deliveries that fit, and when the consumer stops or starts anew for it.
  */
 #include "base/clock.h"
-#include "io/amqp/broker_parts.h"
+#include "io/amqp/consuming.h"
 
 /* Sizes count for one to two spans of at least this many deliveries and this time. So an occasional large
  * message counts, and one of yesterday does not. The first span ends by its count alone; until then a guess
@@ -31,12 +31,12 @@ static bool has_room(const struct mg_consumer_slot *slot)
     return slot->bytes_max == 0 || slot->held_bytes <= slot->bytes_max / 2;
 }
 
-void mg_room_freed(struct mg_broker *broker, int consumer)
+void mg_room_freed(struct mg_consuming *consuming, int consumer)
 {
-    struct mg_consumer_slot *slot = &broker->consumers[consumer];
-    if (slot->is_full && has_room(slot) && !broker->is_closing) {
+    struct mg_consumer_slot *slot = &consuming->consumers[consumer];
+    if (slot->is_full && has_room(slot) && !consuming->base->is_closing) {
         slot->is_full = false;
-        mg_timer_start(broker->reconsume, 0, 0);
+        mg_timer_start(consuming->reconsume, 0, 0);
     }
 }
 
@@ -45,7 +45,7 @@ bool mg_room_takes(const struct mg_consumer_slot *slot, size_t body_size)
     return slot->bytes_max == 0 || slot->held_bytes == 0 || slot->held_bytes + body_size <= slot->bytes_max;
 }
 
-void mg_room_note_size(struct mg_broker *broker, struct mg_consumer_slot *slot, uint64_t body_size)
+void mg_room_note_size(struct mg_consuming *consuming, struct mg_consumer_slot *slot, uint64_t body_size)
 {
     size_t size = body_size < slot->body_max_bytes ? (size_t)body_size : slot->body_max_bytes;
     uint16_t before = mg_room_prefetch(slot);
@@ -63,7 +63,7 @@ void mg_room_note_size(struct mg_broker *broker, struct mg_consumer_slot *slot, 
         slot->span_boot_ms = mg_clock_boot_ms() + SPAN_MS;
     }
     if (mg_room_prefetch(slot) != before) {
-        mg_timer_start(broker->reconsume, 0, 0);
+        mg_timer_start(consuming->reconsume, 0, 0);
     }
 }
 
@@ -97,22 +97,15 @@ bool mg_room_is_outgrown(const struct mg_consumer_slot *slot)
 }
 
 /* False while another request waits for its answer: that may take seconds, and acks must not wait for it. */
-bool mg_room_is_growing(const struct mg_broker *broker)
+bool mg_room_is_growing(const struct mg_consuming *consuming)
 {
-    if (broker->is_closing || broker->consume.answer_by_boot_ms != 0) {
+    if (consuming->base->is_closing || consuming->link.answer_by_boot_ms != 0) {
         return false;
     }
-    for (int i = 0; i < broker->consumer_count; i++) {
-        if (mg_room_is_outgrown(&broker->consumers[i])) {
+    for (int i = 0; i < consuming->consumer_count; i++) {
+        if (mg_room_is_outgrown(&consuming->consumers[i])) {
             return true;
         }
     }
     return false;
-}
-
-int mg_broker_prefetch(const struct mg_broker *broker, int consumer)
-{
-    const struct mg_consumer_slot *slot = &broker->consumers[consumer];
-    bool is_on = slot->state == MG_CONSUMER_ON && slot->is_wanted && !slot->is_full;
-    return is_on ? slot->prefetch_sent : 0;
 }
