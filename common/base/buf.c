@@ -306,16 +306,11 @@ size_t mg_plain_len(const char *text, size_t len)
 }
 
 /* `unknown` replaces each byte that is not UTF-8, which cannot stand in JSON. */
-static void append_json(struct mg_buf *buf, struct mg_slice text, const char *unknown, bool takes_nul)
+static void append_escaped(struct mg_buf *buf, struct mg_slice text, const char *unknown, bool takes_nul)
 {
     const unsigned char *bytes = (const unsigned char *)text.data;
-    size_t start = buf->len;
     size_t plain = 0; /* start of the current run of bytes that need no escape */
 
-    if (buf->failed) {
-        return;
-    }
-    mg_buf_append(buf, "\"", 1);
     for (size_t i = 0; i < text.len && !buf->failed;) {
         i += mg_plain_len(text.data + i, text.len - i);
         if (i == text.len) {
@@ -338,8 +333,18 @@ static void append_json(struct mg_buf *buf, struct mg_slice text, const char *un
     if (text.len > plain) {
         mg_buf_append(buf, bytes + plain, text.len - plain);
     }
-    mg_buf_append(buf, "\"", 1);
+}
 
+static void append_json(struct mg_buf *buf, struct mg_slice text, const char *unknown, bool takes_nul)
+{
+    size_t start = buf->len;
+
+    if (buf->failed) {
+        return;
+    }
+    mg_buf_append(buf, "\"", 1);
+    append_escaped(buf, text, unknown, takes_nul);
+    mg_buf_append(buf, "\"", 1);
     if (buf->failed && buf->data) { /* a half-written string is worse than none */
         buf->len = start;
         buf->data[start] = '\0';
@@ -349,6 +354,11 @@ static void append_json(struct mg_buf *buf, struct mg_slice text, const char *un
 void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text)
 {
     append_json(buf, text, "\\ufffd", true);
+}
+
+void mg_buf_append_json_part(struct mg_buf *buf, struct mg_slice text)
+{
+    append_escaped(buf, text, "\\ufffd", true);
 }
 
 void mg_buf_append_json_mended(struct mg_buf *buf, struct mg_slice text)

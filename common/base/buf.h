@@ -70,7 +70,9 @@ void mg_buf_append_integer(struct mg_buf *buf, int64_t number); /* decimal */
 void mg_buf_printf(struct mg_buf *buf, const char *format, ...) MG_PRINTF(2, 3);
 /* A JSON string with its quotes; control characters, quotes and backslashes escaped (RFC 8259 §7). */
 void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text);
-/* The same, but a byte that is not UTF-8 becomes U+FFFD itself, not its escape, and so does NUL, which
+/* Without its quotes: a part of a string. */
+void mg_buf_append_json_part(struct mg_buf *buf, struct mg_slice text);
+/* With quotes, but a byte that is not UTF-8 becomes U+FFFD itself, not its escape, and so does NUL, which
  * neither our messages nor the database take: the form in messages. */
 void mg_buf_append_json_mended(struct mg_buf *buf, struct mg_slice text);
 /* Fails for the same reason as `part`, if `part` has failed: text made from it is incomplete. */

@@ -62,11 +62,10 @@ static bool is_decided(struct mg_workflow *workflow, int step)
     return !search.has_failed;
 }
 
-static bool add_trial(void *arg, const char *pointer)
+static bool add_trial(void *arg, const struct mg_template_piece *reference)
 {
     struct trial_search *search = arg;
-    const struct mg_expr *expr =
-        pointer[0] == '=' ? mg_workflow_exprs_find(search->workflow->exprs, pointer + 1) : NULL;
+    const struct mg_expr *expr = reference->expr;
     if (expr == NULL || mg_expr_is_constant(expr) || !is_of_payload(search->workflow, expr)) {
         return true;
     }
@@ -86,8 +85,6 @@ void mg_workflow_find_trials(struct mg_workflow *workflow, struct mg_arena *aren
 {
     struct trial_search search = {.workflow = workflow, .arena = arena, .at = &workflow->trials};
     struct mg_action_part parts[MG_ACTION_PARTS];
-    struct mg_err err;
-    enum mg_class class = MG_OK; /* the templates have passed the check: a fault is a lack of memory */
 
     for (int i = 0; i < workflow->plan.step_count && workflow->exprs->template_count > 0; i++) {
         search.step = i;
@@ -97,13 +94,12 @@ void mg_workflow_find_trials(struct mg_workflow *workflow, struct mg_arena *aren
             }
             search.kind = (enum mg_kind)kind;
             mg_action_parts(&workflow->steps[i].actions[kind], parts);
-            for (int k = 0; k < MG_ACTION_PARTS && class == MG_OK; k++) {
-                class = parts[k].text.data != NULL ? mg_template_scan(parts[k].text, add_trial, &search, &err)
-                                                   : MG_OK;
+            for (int k = 0; k < MG_ACTION_PARTS; k++) {
+                mg_template_each(parts[k].template, add_trial, &search);
             }
         }
     }
-    if (class != MG_OK || search.has_failed) {
+    if (search.has_failed) {
         mg_json_fault(faults, MG_TRANSIENT, "", "could not be kept: no memory");
     }
 }

@@ -402,30 +402,30 @@ static void check_expression(struct reference_check *check, const char *text)
     check_certainty(check, text, expr);
 }
 
-static bool check_reference(void *arg, const char *pointer)
+static void check_reference(void *arg, const char *pointer)
 {
     static const char *const SINGLE[] = {"/order_id", "/idempotency_key", "/do_key"};
     struct reference_check *check = arg;
 
     if (pointer[0] == '=') {
         check_expression(check, pointer);
-        return true;
+        return;
     }
     if (check->is_label) {
-        return true; /* checked in label_templates.c */
+        return; /* checked in label_templates.c */
     }
     size_t singles = check->step < 0 ? 1 : sizeof(SINGLE) / sizeof(SINGLE[0]); /* keys are of steps */
     for (size_t i = 0; i < singles; i++) {
         if (strcmp(pointer, SINGLE[i]) == 0) {
-            return true;
+            return;
         }
     }
     if (strcmp(pointer, "/payload") == 0 || strncmp(pointer, "/payload/", strlen("/payload/")) == 0) {
-        return true;
+        return;
     }
     if (strncmp(pointer, "/results/", strlen("/results/")) == 0) {
         check_result(check, pointer);
-        return true;
+        return;
     }
     mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at_reference(check, pointer, 1),
                      "${%.120s} refers to nothing; there are ${/order_id}, ${/payload/…}%s, and expressions: "
@@ -433,17 +433,27 @@ static bool check_reference(void *arg, const char *pointer)
                      pointer,
                      check->step < 0 ? " and ${/results/<step>/…}"
                                      : ", ${/results/<step>/…}, ${/idempotency_key} and ${/do_key}");
-    return true;
 }
 
-/* One string of a template; of a member's name, `text` has the colon, too. */
-static void check_text(struct reference_check *check, struct mg_slice quoted, struct mg_slice text,
-                       const char *place)
+static void check_name(const struct reference_check *check, struct mg_slice quoted, const char *place)
+{
+    struct mg_buf name;
+    mg_buf_init(&name, quoted.len);
+    (void)mg_json_string(quoted, &name); /* checked: a string */
+    if (name.len > 0 && memmem(name.data, name.len, "${", 2) != NULL) {
+        mg_json_fault_at(
+            check->faults, MG_BAD_INPUT, place, quoted.data,
+            "\"${\" in a member's name; names are taken as they are, references stand in values");
+    }
+    mg_buf_finish(&name);
+}
+
+static void check_text(struct reference_check *check, struct mg_slice quoted, const char *place)
 {
     struct mg_err err;
     check->place = place;
     check->quoted = quoted;
-    enum mg_class class = mg_template_scan(text, check_reference, check, &err);
+    enum mg_class class = mg_template_scan(quoted, check_reference, check, &err);
     if (class != MG_OK) {
         mg_json_fault_at(check->faults, class, place, quoted.data, "%s", err.text);
     }
@@ -458,7 +468,7 @@ static void check_texts(struct reference_check *check, struct mg_slice value, co
     struct mg_slice name, element;
 
     if (mg_json_type_of(value) == MG_JSON_STRING) {
-        check_text(check, value, value, place);
+        check_text(check, value, place);
         return;
     }
     mg_json_walk_begin(&walk, value);
@@ -468,7 +478,7 @@ static void check_texts(struct reference_check *check, struct mg_slice value, co
             place, name.data != NULL ? (struct mg_slice){name.data + 1, name.len - 2} : mg_slice_of(index),
             inner);
         if (name.data != NULL) {
-            check_text(check, name, (struct mg_slice){name.data, (size_t)(element.data - name.data)}, inner);
+            check_name(check, name, inner);
         }
         check_texts(check, element, inner);
     }

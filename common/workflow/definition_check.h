@@ -29,14 +29,16 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
 void mg_workflow_labels_read(const struct mg_json_object *object, struct mg_arena *arena,
                              struct mg_workflow *workflow);
 
-/* The templates of an action. */
 struct mg_action_part {
     const char *member;
     struct mg_slice text; /* absent: the action has none */
+    const struct mg_template *template;
 };
-#define MG_ACTION_PARTS 4
 void mg_action_parts(const struct mg_action *action, struct mg_action_part ret_parts[MG_ACTION_PARTS]);
 
+/* Compiles the templates of a checked workflow (template_places.c). */
+void mg_workflow_compile_templates(struct mg_workflow *workflow, struct mg_arena *arena,
+                                   struct mg_json_faults *faults);
 /* Bits: the step, and all that it needs. */
 uint64_t mg_workflow_needs_of(const struct mg_workflow *workflow, int step);
 /* True for requests that an order must be able to make to be accepted: the first ones, and every undo, for an

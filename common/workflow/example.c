@@ -94,38 +94,15 @@ static void reference_add(void *arg, const struct mg_expr_reference *reference)
     }
 }
 
-static bool template_add(void *arg, const char *pointer)
+static bool template_add(void *arg, const struct mg_template_piece *reference)
 {
-    static const char ROOT[] = "/payload/";
     struct example *example = arg;
-    if (pointer[0] == '=') {
-        const struct mg_expr *expr = mg_workflow_exprs_find(example->workflow->exprs, pointer + 1);
-        if (expr != NULL) {
-            mg_expr_references(expr, reference_add, example);
-        }
-    } else if (strncmp(pointer, ROOT, strlen(ROOT)) == 0) {
-        pointer_add(example, pointer + strlen(ROOT) - 1);
+    if (reference->expr != NULL) {
+        mg_expr_references(reference->expr, reference_add, example);
+    } else if (reference->place == MG_PLACE_PAYLOAD && reference->rest[0] != '\0') {
+        pointer_add(example, reference->rest);
     }
     return true;
-}
-
-static void text_add(struct example *example, struct mg_slice text)
-{
-    struct mg_err err;
-    if (text.data != NULL) {
-        enum mg_class class = mg_template_scan(text, template_add, example, &err);
-        (void)class; /* the definition has passed its check */
-    }
-}
-
-/* A label is kept without its quotes. */
-static void label_add(struct example *example, struct mg_slice text)
-{
-    struct mg_buf quoted;
-    mg_buf_init(&quoted, EXAMPLE_MAX_BYTES);
-    mg_buf_append_json(&quoted, text);
-    text_add(example, mg_buf_slice(&quoted));
-    mg_buf_finish(&quoted);
 }
 
 static void expr_add(void *arg, const struct mg_expr *expr, const char *pointer)
@@ -153,7 +130,7 @@ void mg_workflow_example(const struct mg_workflow *workflow, struct mg_buf *ret_
     for (int i = 0; i < workflow->plan.step_count; i++) {
         mg_action_parts(&workflow->steps[i].actions[MG_KIND_DO], parts);
         for (int k = 0; k < MG_ACTION_PARTS; k++) {
-            text_add(&example, parts[k].text);
+            mg_template_each(parts[k].template, template_add, &example);
         }
         guard_add(&example, workflow->steps[i].guard);
     }
@@ -162,7 +139,7 @@ void mg_workflow_example(const struct mg_workflow *workflow, struct mg_buf *ret_
         expr_add(&example, workflow->exprs->values[i], "");
     }
     for (int i = 0; i < workflow->label_count; i++) {
-        label_add(&example, workflow->labels[i].text);
+        mg_template_each(&workflow->labels[i].template, template_add, &example);
     }
-    text_add(&example, workflow->output);
+    mg_template_each(&workflow->output_template, template_add, &example);
 }

@@ -69,11 +69,11 @@ struct mg_expr_scope mg_root_scope(struct mg_root_values *values);
 /* The step to which a reference leads, by its result or its state; -1: to none. */
 int mg_root_step(const struct mg_expr_reference *reference);
 
-/* Renders a text over payload and order id. `ret_is_absent` as of mg_template_render_text. MG_PERMANENT: an
- * expression cannot be evaluated, or its value is null, a list or an object; `err` has its place and values.
- */
-enum mg_class mg_workflow_render_text(const struct mg_render_input *input, struct mg_slice text,
-                                      struct mg_buf *ret_text, bool *ret_is_absent,
-                                      struct mg_err *err) MG_MUSTCHECK;
+/* Renders a label over payload and order id. `ret_is_absent` is true, and the text is undefined, if a
+ * reference has no value, or null. MG_PERMANENT: an expression cannot be evaluated, or its value is null, a
+ * list or an object; `err` has its place and values. */
+enum mg_class mg_workflow_render_label(const struct mg_render_input *input,
+                                       const struct mg_template *template, struct mg_buf *ret_text,
+                                       bool *ret_is_absent, struct mg_err *err) MG_MUSTCHECK;
 
 #endif

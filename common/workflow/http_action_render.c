@@ -72,14 +72,14 @@ static enum mg_class append_pairs(struct mg_slice object, const char *what, enco
     return class == MG_OK ? buf_check(ret, what, err) : class;
 }
 
-enum mg_class mg_reach_render_query(struct mg_slice query, mg_template_value_fn *value, void *arg,
+enum mg_class mg_reach_render_query(const struct mg_template *query, const struct mg_template_values *values,
                                     struct mg_buf *ret_path, struct mg_err *err)
 {
     struct mg_buf rendered;
     bool has_query = memchr(ret_path->data, '?', ret_path->len) != NULL;
 
     mg_buf_init(&rendered, ret_path->max);
-    enum mg_class class = mg_template_render_json(query, value, arg, &rendered, err);
+    enum mg_class class = mg_template_render(query, values, &rendered, err);
     if (class == MG_OK) {
         class = append_pairs(mg_buf_slice(&rendered), "query", mg_buf_append_percent, has_query ? "&" : "?",
                              ret_path, err);
@@ -143,7 +143,7 @@ static enum mg_class write_headers(struct mg_slice object, struct mg_json_writer
     return class;
 }
 
-static enum mg_class render_headers(const struct mg_action *action, mg_template_value_fn *value, void *arg,
+static enum mg_class render_headers(const struct mg_action *action, const struct mg_template_values *values,
                                     struct mg_json_writer *json, struct mg_err *err)
 {
     struct mg_buf rendered;
@@ -155,7 +155,7 @@ static enum mg_class render_headers(const struct mg_action *action, mg_template_
         mg_json_member_text(json, "Accept", action->accept);
     }
     if (action->headers.data != NULL) {
-        class = mg_template_render_json(action->headers, value, arg, &rendered, err);
+        class = mg_template_render(&action->templates[MG_PART_HEADERS], values, &rendered, err);
         class = class == MG_OK ? write_headers(mg_buf_slice(&rendered), json, err)
                                : mg_err_prefix(err, "headers");
     }
@@ -181,14 +181,14 @@ static enum mg_class encode_body(enum mg_encode encode, struct mg_slice rendered
     return append_pairs(rendered, "body", mg_buf_append_form, "", ret_text, err);
 }
 
-static enum mg_class render_body(const struct mg_action *action, mg_template_value_fn *value, void *arg,
+static enum mg_class render_body(const struct mg_action *action, const struct mg_template_values *values,
                                  struct mg_json_writer *json, struct mg_err *err)
 {
     struct mg_buf rendered, text;
 
     mg_buf_init(&rendered, json->buf->max);
     mg_buf_init(&text, json->buf->max);
-    enum mg_class class = mg_template_render_json(action->body, value, arg, &rendered, err);
+    enum mg_class class = mg_template_render(&action->templates[MG_PART_BODY], values, &rendered, err);
     class = class == MG_OK ? encode_body(action->encode, mg_buf_slice(&rendered), &text, err)
                            : mg_err_prefix(err, "body");
     if (class == MG_OK) {
@@ -199,11 +199,11 @@ static enum mg_class render_body(const struct mg_action *action, mg_template_val
     return class;
 }
 
-enum mg_class mg_reach_render(const struct mg_action *action, mg_template_value_fn *value, void *arg,
+enum mg_class mg_reach_render(const struct mg_action *action, const struct mg_template_values *values,
                               struct mg_json_writer *json, struct mg_err *err)
 {
     if (action->headers.data != NULL || action->accept.data != NULL) {
-        enum mg_class class = render_headers(action, value, arg, json, err);
+        enum mg_class class = render_headers(action, values, json, err);
         if (class != MG_OK) {
             return class;
         }
@@ -217,5 +217,5 @@ enum mg_class mg_reach_render(const struct mg_action *action, mg_template_value_
     mg_json_member_word(json, "content_type",
                         action->encode == MG_ENCODE_FORM ? "application/x-www-form-urlencoded"
                                                          : "text/plain; charset=utf-8");
-    return render_body(action, value, arg, json, err);
+    return render_body(action, values, json, err);
 }

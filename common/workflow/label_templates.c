@@ -29,19 +29,16 @@ struct reference_check {
     const char *place; /* JSON pointer of the label */
 };
 
-static bool check_reference(void *arg, const char *pointer)
+static void check_reference(void *arg, const char *pointer)
 {
     const struct reference_check *check = arg;
-    if (pointer[0] == '=') {
-        return true; /* compiled and checked with the other expressions, in definition_check.c */
-    }
-    if (strcmp(pointer, "/order_id") != 0 && behind_payload(pointer) == NULL) {
+    bool is_expression = pointer[0] == '='; /* checked with the others, in definition_check.c */
+    if (!is_expression && strcmp(pointer, "/order_id") != 0 && behind_payload(pointer) == NULL) {
         mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
                       "${%.120s}: a label is made when the order comes in; it refers to ${/payload/…} and "
                       "${/order_id} only",
                       pointer);
     }
-    return true;
 }
 
 static void check_template(struct mg_json_faults *faults, const char *place, struct mg_slice quoted,
@@ -131,7 +128,7 @@ static enum mg_class label_render(const struct mg_workflow_label *label, const s
 {
     bool is_absent = false;
     int shown = (int)mg_utf8_cut(label->text, SHOWN_MAX);
-    enum mg_class class = mg_workflow_render_text(input, label->text, text, &is_absent, err);
+    enum mg_class class = mg_workflow_render_label(input, &label->template, text, &is_absent, err);
     if (class != MG_OK) {
         return mg_err_prefix(err, "/labels/%s of workflow \"%s\"", label->name, input->workflow->name);
     }

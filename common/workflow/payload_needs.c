@@ -14,10 +14,12 @@ const char *mg_call_name(int call)
 
 void mg_action_parts(const struct mg_action *action, struct mg_action_part ret_parts[MG_ACTION_PARTS])
 {
-    ret_parts[0] = (struct mg_action_part){"path", action->path};
-    ret_parts[1] = (struct mg_action_part){"query", action->query};
-    ret_parts[2] = (struct mg_action_part){"headers", action->headers};
-    ret_parts[3] = (struct mg_action_part){"body", action->body};
+    static const char *const MEMBERS[MG_ACTION_PARTS] = {"path", "query", "headers", "body"};
+    const struct mg_slice texts[MG_ACTION_PARTS] = {action->path, action->query, action->headers,
+                                                    action->body};
+    for (int i = 0; i < MG_ACTION_PARTS; i++) {
+        ret_parts[i] = (struct mg_action_part){MEMBERS[i], texts[i], &action->templates[i]};
+    }
 }
 
 uint64_t mg_workflow_needs_of(const struct mg_workflow *workflow, int step)
@@ -85,18 +87,14 @@ static void add_certain(void *arg, const struct mg_expr_reference *reference)
     }
 }
 
-static bool add_reference(void *arg, const char *pointer)
+static bool add_reference(void *arg, const struct mg_template_piece *reference)
 {
-    static const char ROOT[] = "/payload/";
     struct need_search *search = arg;
 
-    if (pointer[0] == '=') {
-        const struct mg_expr *expr = mg_workflow_exprs_find(search->workflow->exprs, pointer + 1);
-        if (expr != NULL) {
-            mg_expr_references(expr, add_certain, search);
-        }
-    } else if (strncmp(pointer, ROOT, strlen(ROOT)) == 0) {
-        add_need(search, pointer + strlen(ROOT) - 1);
+    if (reference->expr != NULL) {
+        mg_expr_references(reference->expr, add_certain, search);
+    } else if (reference->place == MG_PLACE_PAYLOAD && reference->rest[0] != '\0') {
+        add_need(search, reference->rest);
     }
     return !search->has_failed;
 }
@@ -122,9 +120,6 @@ void mg_workflow_find_needs(struct mg_workflow *workflow, struct mg_arena *arena
 {
     struct need_search search = {.workflow = workflow, .arena = arena};
     struct mg_action_part parts[MG_ACTION_PARTS];
-    struct mg_err err;
-    enum mg_class class = MG_OK; /* the templates have passed the check: a fault is a lack of memory */
-
     uint64_t skippable = mg_workflow_skippable(workflow);
     for (int i = 0; i < workflow->plan.step_count; i++) {
         if (workflow->plan.steps[i].has_guard || (skippable >> i & 1) != 0) {
@@ -137,15 +132,13 @@ void mg_workflow_find_needs(struct mg_workflow *workflow, struct mg_arena *arena
                 continue;
             }
             mg_action_parts(&workflow->steps[i].actions[kind], parts);
-            for (int k = 0; k < MG_ACTION_PARTS && class == MG_OK; k++) {
-                class = parts[k].text.data != NULL
-                            ? mg_template_scan(parts[k].text, add_reference, &search, &err)
-                            : MG_OK;
+            for (int k = 0; k < MG_ACTION_PARTS; k++) {
+                mg_template_each(parts[k].template, add_reference, &search);
             }
         }
         add_values(&search);
     }
-    if (class != MG_OK || search.has_failed) {
+    if (search.has_failed) {
         mg_json_fault(faults, MG_TRANSIENT, "", "could not be kept: no memory");
     }
 }

@@ -191,22 +191,18 @@ static bool path_of_pointer(const char *pointer, struct mg_buf *ret_path)
     return !ret_path->failed && strpbrk(pointer, "~.[") == NULL;
 }
 
-static bool template_check(void *arg, const char *reference)
+static bool template_check(void *arg, const struct mg_template_piece *reference)
 {
-    static const char ROOT[] = "/payload/";
     struct proof *proof = arg;
     char memory[PATH_MAX];
     struct mg_buf path;
 
-    proof->reference = reference;
-    if (reference[0] == '=') {
-        const struct mg_expr *expr = mg_workflow_exprs_find(proof->workflow->exprs, reference + 1);
-        if (expr != NULL) {
-            expression_check(proof, expr);
-        }
-    } else if (strncmp(reference, ROOT, strlen(ROOT)) == 0) {
+    proof->reference = reference->text.data;
+    if (reference->expr != NULL) {
+        expression_check(proof, reference->expr);
+    } else if (reference->place == MG_PLACE_PAYLOAD && reference->rest[0] != '\0') {
         mg_buf_init_fixed(&path, memory, sizeof(memory));
-        if (path_of_pointer(reference + strlen(ROOT) - 1, &path)) {
+        if (path_of_pointer(reference->rest, &path)) {
             path_check(proof, NULL, mg_buf_slice(&path));
         }
     }
@@ -215,15 +211,12 @@ static bool template_check(void *arg, const char *reference)
 
 /* ---- the whole ---- */
 
-static void text_check(struct proof *proof, const char *pointer, struct mg_slice text)
+static void text_check(struct proof *proof, const char *pointer, struct mg_slice text,
+                       const struct mg_template *template)
 {
-    struct mg_err err;
     proof->pointer = pointer;
     proof->text = text;
-    if (text.data != NULL && mg_template_scan(text, template_check, proof, &err) != MG_OK) {
-        mg_json_fault(proof->faults, err.class, pointer, "%s",
-                      err.text); /* no memory: it was scanned before */
-    }
+    mg_template_each(template, template_check, proof);
 }
 
 static void fact_keep(void *arg, const struct mg_expr_fact *fact)
@@ -292,7 +285,7 @@ static void step_check(struct proof *proof, int step)
         for (int k = 0; k < MG_ACTION_PARTS; k++) {
             (void)snprintf(pointer, sizeof(pointer), "/steps/%d/%s/%s", step, mg_call_name(call),
                            parts[k].member);
-            text_check(proof, pointer, parts[k].text);
+            text_check(proof, pointer, parts[k].text, parts[k].template);
         }
     }
     proof->asked.count = asked_before;
@@ -313,11 +306,11 @@ enum mg_class mg_workflow_prove(const struct mg_workflow *workflow, const struct
     for (int i = 0; i < workflow->plan.step_count; i++) {
         step_check(&proof, i);
     }
-    text_check(&proof, "/output", workflow->output);
+    text_check(&proof, "/output", workflow->output, &workflow->output_template);
     proof.is_optional_good = true;
     for (int i = 0; i < workflow->label_count; i++) {
         (void)snprintf(pointer, sizeof(pointer), "/labels/%s", workflow->labels[i].name);
-        text_check(&proof, pointer, mg_json_find(workflow->text, pointer));
+        text_check(&proof, pointer, mg_json_find(workflow->text, pointer), &workflow->labels[i].template);
     }
     return faults.class == MG_OK ? MG_OK : mg_json_faults_end(&faults);
 }
@@ -350,9 +343,10 @@ struct hints {
     const char *pointer;
 };
 
-static bool reckoning_hint(void *arg, const char *reference)
+static bool reckoning_hint(void *arg, const struct mg_template_piece *piece)
 {
     struct hints *hints = arg;
+    const char *reference = piece->text.data;
     if (reference[0] != '=' && strpbrk(reference, " *+()") != NULL) {
         char text[MG_FAULT_TEXT_SIZE];
         (void)snprintf(text, sizeof(text),
@@ -364,14 +358,12 @@ static bool reckoning_hint(void *arg, const char *reference)
     return true;
 }
 
-static void text_hint(struct hints *hints, const char *pointer, struct mg_slice text)
+static void text_hint(struct hints *hints, const char *pointer, struct mg_slice text,
+                      const struct mg_template *template)
 {
-    struct mg_err err;
     hints->pointer = pointer;
-    if (text.data == NULL || mg_template_scan(text, reckoning_hint, hints, &err) != MG_OK) {
-        return; /* without memory there are no hints */
-    }
-    const char *foreign = foreign_find(text, text.data[0] == '/');
+    mg_template_each(template, reckoning_hint, hints);
+    const char *foreign = text.data != NULL ? foreign_find(text, text.data[0] == '/') : NULL;
     if (foreign != NULL) {
         char why[MG_FAULT_TEXT_SIZE];
         int len = 0; /* of one word within its string */
@@ -423,9 +415,9 @@ void mg_workflow_hints(const struct mg_workflow *workflow, mg_workflow_hint_fn *
             for (int k = 0; k < MG_ACTION_PARTS; k++) {
                 (void)snprintf(pointer, sizeof(pointer), "/steps/%d/%s/%s", i, mg_call_name(call),
                                parts[k].member);
-                text_hint(&hints, pointer, parts[k].text);
+                text_hint(&hints, pointer, parts[k].text, parts[k].template);
             }
         }
     }
-    text_hint(&hints, "/output", workflow->output);
+    text_hint(&hints, "/output", workflow->output, &workflow->output_template);
 }

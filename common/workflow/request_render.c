@@ -24,7 +24,8 @@ struct evaluation {
 
 struct value_source {
     const struct mg_render_input *input;
-    bool is_trial; /* only the values of tried_step's result count: any text stands for others */
+    bool is_absent; /* the last value of a label */
+    bool is_trial;  /* only the values of tried_step's result count: any text stands for others */
     int tried_step;
     struct mg_root_values roots;
     /* As JSON strings: their characters need no escaping. */
@@ -33,16 +34,6 @@ struct value_source {
     size_t max;                     /* of the request, so of each of its values */
     enum mg_class expression_class; /* of the last expression */
 };
-
-/* The rest of `pointer` after `root`, or NULL if it does not lead there. */
-static const char *behind(const char *pointer, const char *root)
-{
-    size_t len = strlen(root);
-    if (strncmp(pointer, root, len) != 0 || (pointer[len] != '\0' && pointer[len] != '/')) {
-        return NULL;
-    }
-    return pointer + len;
-}
 
 /* An undo that names nothing would find nothing, and pass for done. */
 static bool names_something(struct mg_slice value)
@@ -64,27 +55,24 @@ static bool evaluation_begin(struct value_source *source)
 }
 
 /* In place of the template's reason, which knows only that there is no value. */
-static void note_unreadable(struct value_source *source, struct mg_slice step, struct mg_slice why)
+static void note_unreadable(struct value_source *source, const char *step, struct mg_slice why)
 {
     if (evaluation_begin(source)) {
-        source->expression_class = mg_err_set(&source->evaluation->err, MG_PERMANENT,
-                                              "the result of step \"%.*s\" cannot be read: %.*s",
-                                              (int)step.len, step.data, (int)why.len, why.data);
+        source->expression_class =
+            mg_err_set(&source->evaluation->err, MG_PERMANENT,
+                       "the result of step \"%s\" cannot be read: %.*s", step, (int)why.len, why.data);
     }
 }
 
-static struct mg_slice find_result(struct value_source *source, const char *rest)
+static struct mg_slice find_result(struct value_source *source, int step, const char *rest)
 {
-    const struct mg_slice *faults = source->input->faults;
-    struct mg_slice step = {rest + 1, strcspn(rest + 1, "/")};
-    int index = mg_workflow_step_index(source->input->workflow, step);
-    if (source->is_trial && index != source->tried_step) {
+    const struct mg_render_input *input = source->input;
+    if (source->is_trial && step != source->tried_step) {
         return mg_slice_of("\"x\"");
     }
-    struct mg_slice value =
-        index >= 0 ? mg_json_find(source->input->results[index], step.data + step.len) : (struct mg_slice){0};
-    if (index >= 0 && faults != NULL && faults[index].data != NULL) {
-        note_unreadable(source, step, faults[index]);
+    struct mg_slice value = mg_json_find(input->results[step], rest);
+    if (input->faults != NULL && input->faults[step].data != NULL) {
+        note_unreadable(source, input->workflow->steps[step].name, input->faults[step]);
     }
     return source->is_trial && !names_something(value) ? (struct mg_slice){0} : value;
 }
@@ -157,16 +145,15 @@ static bool lacks_tried(const struct value_source *source, const struct mg_expr 
 }
 
 /* The JSON of an expression's value; absent, with the reason in `evaluation`, if it has none. */
-static struct mg_slice evaluate(struct value_source *source, const char *text)
+static struct mg_slice evaluate(struct value_source *source, const struct mg_expr *expr)
 {
-    const struct mg_expr *expr = mg_workflow_exprs_find(source->input->workflow->exprs, text);
     const struct mg_expr_scope scope = mg_root_scope(&source->roots);
     struct mg_expr_value value;
 
-    if (source->is_trial && expr != NULL && lacks_tried(source, expr)) {
+    if (source->is_trial && lacks_tried(source, expr)) {
         return (struct mg_slice){0};
     }
-    if (source->is_trial && expr != NULL && !needs_only_tried(source, expr)) {
+    if (source->is_trial && !needs_only_tried(source, expr)) {
         return mg_slice_of("\"x\"");
     }
     if (!evaluation_begin(source)) {
@@ -174,10 +161,6 @@ static struct mg_slice evaluate(struct value_source *source, const char *text)
     }
     struct evaluation *evaluation = source->evaluation;
     mg_buf_clear(&evaluation->json);
-    if (expr == NULL) {
-        source->expression_class = mg_err_set(&evaluation->err, MG_BUG, "it was not compiled");
-        return (struct mg_slice){0};
-    }
     source->expression_class =
         mg_expr_evaluate(expr, &scope, &evaluation->room, &value, NULL, &evaluation->err);
     if (source->expression_class != MG_OK) {
@@ -215,32 +198,31 @@ static enum mg_class template_fault(const struct value_source *source, enum mg_c
     return err->class;
 }
 
-static struct mg_slice find_value(void *arg, const char *pointer)
+static struct mg_slice find_value(void *arg, const struct mg_template_piece *reference)
 {
     struct value_source *source = arg;
-    const struct mg_render_input *input = source->input;
-    const char *rest;
-
-    if (pointer[0] == '=') {
-        return evaluate(source, pointer + 1);
+    if (reference->place == MG_PLACE_EXPRESSION) {
+        return evaluate(source, reference->expr);
     }
-    if ((rest = behind(pointer, "/results")) != NULL && *rest == '/') {
-        return find_result(source, rest);
+    if (reference->place == MG_PLACE_RESULT) {
+        return find_result(source, reference->step, reference->rest);
     }
     if (source->is_trial) {
         return mg_slice_of("\"x\"");
     }
-    if (strcmp(pointer, "/order_id") == 0) {
+    switch (reference->place) {
+    case MG_PLACE_PAYLOAD:
+        return mg_json_find(source->input->payload, reference->rest);
+    case MG_PLACE_ORDER_ID:
         return mg_slice_of(source->roots.order_id);
-    }
-    if (strcmp(pointer, "/idempotency_key") == 0) {
+    case MG_PLACE_IDEMPOTENCY_KEY:
         return mg_slice_of(source->idempotency_key);
-    }
-    if (strcmp(pointer, "/do_key") == 0) {
+    case MG_PLACE_DO_KEY:
         return mg_slice_of(source->do_key);
-    }
-    if ((rest = behind(pointer, "/payload")) != NULL) {
-        return mg_json_find(input->payload, rest);
+    case MG_PLACE_NONE:
+    case MG_PLACE_RESULT:
+    case MG_PLACE_EXPRESSION:
+        break;
     }
     return (struct mg_slice){0};
 }
@@ -248,12 +230,13 @@ static struct mg_slice find_value(void *arg, const char *pointer)
 static enum mg_class render_action(const struct mg_action *action, struct value_source *source,
                                    struct mg_buf *ret_request, struct mg_err *err)
 {
+    const struct mg_template_values values = {find_value, source};
     struct mg_json_writer json = mg_json_compact(ret_request);
     struct mg_buf path;
     mg_buf_init(&path, ret_request->max);
-    enum mg_class class = mg_template_render_path(action->path, find_value, source, &path, err);
+    enum mg_class class = mg_template_render(&action->templates[MG_PART_PATH], &values, &path, err);
     if (class == MG_OK && action->query.data != NULL) {
-        class = mg_reach_render_query(action->query, find_value, source, &path, err);
+        class = mg_reach_render_query(&action->templates[MG_PART_QUERY], &values, &path, err);
     }
     if (class == MG_OK) {
         const char *wrong = mg_path_fault(mg_buf_slice(&path));
@@ -274,14 +257,14 @@ static enum mg_class render_action(const struct mg_action *action, struct value_
         return class;
     }
     if (mg_reach_is_used(action)) {
-        class = mg_reach_render(action, find_value, source, &json, err);
+        class = mg_reach_render(action, &values, &json, err);
         if (class != MG_OK) {
             return template_fault(source, class, err);
         }
     }
     if (action->body.data != NULL && action->encode == MG_ENCODE_JSON) {
         mg_json_name(&json, "body");
-        class = mg_template_render_json(action->body, find_value, source, ret_request, err);
+        class = mg_template_render(&action->templates[MG_PART_BODY], &values, ret_request, err);
         if (class != MG_OK) {
             (void)template_fault(source, class, err);
             return mg_err_prefix(err, "body");
@@ -338,10 +321,10 @@ enum mg_class mg_workflow_render_output(const struct mg_render_input *input, str
                                         struct mg_err *err)
 {
     struct value_source source = {.input = input, .max = ret_output->max};
+    const struct mg_template_values values = {find_value, &source};
 
     mg_root_values_make(input, &source.roots);
-    enum mg_class class =
-        mg_template_render_json(input->workflow->output, find_value, &source, ret_output, err);
+    enum mg_class class = mg_template_render(&input->workflow->output_template, &values, ret_output, err);
     class =
         class == MG_OK ? check_output(mg_buf_slice(ret_output), err) : template_fault(&source, class, err);
     evaluation_end(&source);
@@ -349,31 +332,33 @@ enum mg_class mg_workflow_render_output(const struct mg_render_input *input, str
 }
 
 /* An expression that has no value, or null: a mistake, while a reference without a value is no mistake. */
-static struct mg_slice find_text_value(void *arg, const char *pointer)
+static struct mg_slice find_label_value(void *arg, const struct mg_template_piece *reference)
 {
     struct value_source *source = arg;
-    struct mg_slice value = find_value(source, pointer);
+    struct mg_slice value = find_value(source, reference);
     bool is_null = value.data != NULL && mg_json_type_of(value) == MG_JSON_NULL;
-    if (pointer[0] == '=' && is_null) {
+    if (reference->place == MG_PLACE_EXPRESSION && is_null) {
         source->expression_class =
             mg_err_set(&source->evaluation->err, MG_PERMANENT,
                        "${%.120s}: its value is null; a text, a number or a boolean is "
                        "expected, or \"\" for no label",
-                       pointer);
-        return (struct mg_slice){0};
+                       reference->text.data);
     }
-    return value;
+    source->is_absent = value.data == NULL || is_null;
+    return source->is_absent ? (struct mg_slice){0} : value;
 }
 
-enum mg_class mg_workflow_render_text(const struct mg_render_input *input, struct mg_slice text,
-                                      struct mg_buf *ret_text, bool *ret_is_absent, struct mg_err *err)
+enum mg_class mg_workflow_render_label(const struct mg_render_input *input,
+                                       const struct mg_template *template, struct mg_buf *ret_text,
+                                       bool *ret_is_absent, struct mg_err *err)
 {
     struct value_source source = {.input = input, .max = MG_OUTPUT_MAX_BYTES};
+    const struct mg_template_values values = {find_label_value, &source};
 
     mg_root_values_make(input, &source.roots);
-    enum mg_class class =
-        mg_template_render_text(text, find_text_value, &source, ret_text, ret_is_absent, err);
-    class = template_fault(&source, class, err);
+    enum mg_class class = mg_template_join(template, &values, ret_text, err);
+    *ret_is_absent = source.is_absent;
+    class = template_fault(&source, source.is_absent ? MG_OK : class, err);
     evaluation_end(&source);
     return class;
 }

@@ -111,21 +111,24 @@ static void read_retry(const struct mg_json_object *parent, const struct mg_retr
     }
 }
 
-static struct mg_slice any_value(void *arg, const char *pointer)
+static struct mg_slice any_value(void *arg, const struct mg_template_piece *reference)
 {
     (void)arg; /* a harmless text stands for every reference */
-    (void)pointer;
+    (void)reference;
     return mg_slice_of("\"x\"");
 }
 
 /* Checks a path's fixed parts; the check of references reports a broken reference. */
-static void check_path(const struct mg_json_object *object, struct mg_slice path)
+static void check_path(const struct mg_json_object *object, struct mg_arena *arena, struct mg_slice path)
 {
+    const struct mg_template_values values = {any_value, NULL};
+    struct mg_template template;
     struct mg_err err;
     struct mg_buf sample;
 
     mg_buf_init(&sample, path.len + 1);
-    enum mg_class class = mg_template_render_path(path, any_value, NULL, &sample, &err);
+    enum mg_class class = mg_template_compile(path, MG_TEMPLATE_PATH, arena, &template, &err);
+    class = class == MG_OK ? mg_template_render(&template, &values, &sample, &err) : class;
     if (class == MG_OK) {
         const char *wrong = mg_path_fault(mg_buf_slice(&sample));
         if (wrong != NULL) {
@@ -156,7 +159,7 @@ static void read_path(const struct mg_json_object *object, struct mg_arena *aren
         if (action->path.data == NULL) {
             mg_json_fault(object->faults, MG_TRANSIENT, object->pointer, "could not be kept: no memory");
         } else {
-            check_path(object, action->path);
+            check_path(object, arena, action->path);
         }
     }
     mg_buf_finish(&path);
@@ -414,6 +417,7 @@ static void read_workflow(struct mg_json_faults *faults, struct owned_workflow *
     read_guards(&object, owned, sources);
     mg_workflow_check(workflow, sources, faults);
     if (faults->class == MG_OK) {
+        mg_workflow_compile_templates(workflow, owned->arena, faults);
         mg_workflow_find_needs(workflow, owned->arena, faults);
         mg_workflow_find_trials(workflow, owned->arena, faults);
     }
@@ -430,8 +434,9 @@ enum mg_class mg_workflow_parse(struct mg_slice text, const struct mg_mistakes *
     if (text.data == NULL) {
         text = mg_slice_of("");
     }
-    /* The text once, and at most the same again for paths; the rest is the arena's overhead. */
-    owned->arena = mg_arena_create(4 * text.len + 256 * 1024);
+    /* The text, and the pieces of its templates: the shortest reference and one byte, "${=1},", become two
+     * pieces of 80 bytes. The rest is the arena's overhead. */
+    owned->arena = mg_arena_create(32 * text.len + 256 * 1024);
     if (owned->arena != NULL) {
         owned->workflow.text = mg_arena_copy(owned->arena, text);
     }

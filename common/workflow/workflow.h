@@ -7,7 +7,7 @@
  *   definition_check.c step_guard_check.c   the checks that need all of its steps
  *   certainty.c constants.c proof.c   conditions that never hold, and values that may be missing
  *   expressions.c         its expressions, compiled once, and the values of their names
- *   template.c            texts with references and expressions in them
+ *   template.c template_places.c   texts with references and expressions in them, compiled once
  *   http_action_read.c http_action_render.c   query, headers, encoding and answer of a call
  *   request_render.c      the request of one attempt, and the output of an order
  *   label_templates.c     the labels of an order
@@ -29,6 +29,9 @@ struct mg_expr;
 
 enum mg_encode { MG_ENCODE_JSON, MG_ENCODE_FORM, MG_ENCODE_TEXT };
 
+/* The templates of an action, by index. */
+enum mg_action_place { MG_PART_PATH, MG_PART_QUERY, MG_PART_HEADERS, MG_PART_BODY, MG_ACTION_PARTS };
+
 struct mg_action { /* the template of one kind; absent: is_present false */
     bool is_present;
     char method[8];       /* GET POST PUT PATCH DELETE */
@@ -36,9 +39,10 @@ struct mg_action { /* the template of one kind; absent: is_present false */
     struct mg_slice body; /* template, JSON text; absent if none */
     /* Templates, JSON objects of names and values; absent if none. */
     struct mg_slice headers, query;
-    struct mg_slice accept; /* media type; absent: as the service file has it */
-    enum mg_encode encode;  /* of the body */
-    bool is_text_answer;    /* an answer that is no JSON becomes a JSON string */
+    struct mg_template templates[MG_ACTION_PARTS]; /* these four, compiled */
+    struct mg_slice accept;                        /* media type; absent: as the service file has it */
+    enum mg_encode encode;                         /* of the body */
+    bool is_text_answer;                           /* an answer that is no JSON becomes a JSON string */
 };
 
 /* The meaning of good answers (answer_conditions.h); NULL: the HTTP status alone decides. */
@@ -64,6 +68,7 @@ struct mg_workflow_step {
 struct mg_workflow_label {
     char name[MG_LABEL_NAME_MAX + 1];
     struct mg_slice text; /* template over ${/payload/…}, ${/order_id}, ${= …} */
+    struct mg_template template;
 };
 
 /* Of good answers to this kind of request. `asks_undone`: a verify is that of the undo. */
@@ -92,7 +97,8 @@ struct mg_workflow {
     struct mg_workflow_step steps[MG_STEPS_MAX];
     struct mg_workflow_label labels[MG_LABELS_MAX];
     int label_count;
-    struct mg_slice output;             /* template, JSON text; absent: the workflow gives nothing back */
+    struct mg_slice output; /* template, JSON text; absent: the workflow gives nothing back */
+    struct mg_template output_template;
     bool has_learning;                  /* an undo refers to its step's result: some plan's needs_result */
     struct mg_payload_need *needs;      /* values that a payload must have; NULL: none */
     struct mg_trial *trials;            /* expressions that the payload decides; NULL: none */

@@ -12,8 +12,9 @@ static const char VALUES[] =
     "{\"order_id\":\"o-1\",\"n\":14.00,\"t\":true,\"z\":null,\"e\":\"\",\"up\":\"..\",\"o\":{ \"a\" : 1.10 },"
     "\"q\":\"a\\\"b\\n\",\"u\":\"M\xc3\xbcnster/Nord 5%\",\"dollar\":\"${/n}\"}";
 
-static struct mg_slice value_of(void *arg, const char *pointer)
+static struct mg_slice value_of(void *arg, const struct mg_template_piece *reference)
 {
+    const char *pointer = reference->text.data;
     (void)arg;               /* one set of values serves all */
     if (pointer[0] == '=') { /* an expression's text stands for its value; "none" has none */
         static char text[1100];
@@ -55,13 +56,27 @@ static const struct {
     {"\"${/~x}\"", NULL, "no JSON pointer", MG_BAD_INPUT},
 };
 
+/* As a definition and its orders do: compiled, then rendered. */
+static enum mg_class render(const char *text, enum mg_template_form form, struct mg_buf *ret,
+                            struct mg_err *err)
+{
+    const struct mg_template_values values = {value_of, NULL};
+    struct mg_arena *arena = mg_arena_create(100000);
+    struct mg_template template;
+    enum mg_class class = mg_template_compile(mg_slice_of(text), form, arena, &template, err);
+    if (class == MG_OK) {
+        class = mg_template_render(&template, &values, ret, err);
+    }
+    mg_arena_destroy(arena);
+    return class;
+}
+
 START_TEST(json_is_rendered)
 {
     struct mg_err err = {MG_OK, ""};
     struct mg_buf buf;
     mg_buf_init(&buf, 1000);
-    enum mg_class class =
-        mg_template_render_json(mg_slice_of(JSONS[_i].template), value_of, NULL, &buf, &err);
+    enum mg_class class = render(JSONS[_i].template, MG_TEMPLATE_JSON, &buf, &err);
     ck_assert_msg(class == JSONS[_i].class, "%s: %s", JSONS[_i].template, err.text);
     if (JSONS[_i].result != NULL) {
         ck_assert_str_eq(buf.data, JSONS[_i].result);
@@ -93,8 +108,7 @@ START_TEST(a_path_is_rendered_percent_encoded)
     struct mg_err err = {MG_OK, ""};
     struct mg_buf buf;
     mg_buf_init(&buf, 1000);
-    enum mg_class class =
-        mg_template_render_path(mg_slice_of(PATHS[_i].template), value_of, NULL, &buf, &err);
+    enum mg_class class = render(PATHS[_i].template, MG_TEMPLATE_PATH, &buf, &err);
     if (PATHS[_i].result != NULL) {
         ck_assert_msg(class == MG_OK, "%s", err.text);
         ck_assert_str_eq(buf.data, PATHS[_i].result);
@@ -153,28 +167,46 @@ struct seen {
     int left;
 };
 
-static bool note(void *arg, const char *pointer)
+static void note(void *arg, const char *reference)
 {
     struct seen *seen = arg;
-    strncat(seen->all, pointer, sizeof(seen->all) - strlen(seen->all) - 1);
+    strncat(seen->all, reference, sizeof(seen->all) - strlen(seen->all) - 1);
     strncat(seen->all, ";", sizeof(seen->all) - strlen(seen->all) - 1);
-    return --seen->left > 0;
+    seen->left--;
+}
+
+static bool note_piece(void *arg, const struct mg_template_piece *reference)
+{
+    struct seen *seen = arg;
+    note(arg, reference->text.data);
+    return seen->left > 0;
+}
+
+static const char *references_of(const char *text, enum mg_template_form form, int left)
+{
+    static struct seen seen;
+    struct mg_arena *arena = mg_arena_create(100000);
+    struct mg_template template;
+    struct mg_err err;
+    seen = (struct seen){"", left};
+    ck_assert_int_eq(mg_template_compile(mg_slice_of(text), form, arena, &template, &err), MG_OK);
+    mg_template_each(&template, note_piece, &seen);
+    mg_arena_destroy(arena);
+    return seen.all;
 }
 
 /* Catches: a reference that rendering finds and the check of definitions does not. */
 START_TEST(every_reference_is_seen)
 {
     struct mg_err err;
-    struct seen json = {"", 9}, path = {"", 9}, one = {"", 1};
+    struct seen scanned = {"", 9};
     const char *text = "{\"a\":\"${/n} $${/no} ${/o}\",\"b\":[\"\\u0024{\\u002fq}\"],\"c\":\"/x\"}";
-    ck_assert_int_eq(mg_template_scan(mg_slice_of(text), note, &json, &err), MG_OK);
-    ck_assert_str_eq(json.all, "/n;/o;/q;");
-    ck_assert_int_eq(mg_template_scan(mg_slice_of(text), note, &one, &err), MG_OK);
-    ck_assert_str_eq(one.all, "/n;");
-    ck_assert_int_eq(mg_template_scan(mg_slice_of("/a/${/n}/\"${/o}"), note, &path, &err), MG_OK);
-    ck_assert_str_eq(path.all, "/n;/o;");
-    ck_assert_int_eq(mg_template_scan(mg_slice_of("{\"a${/n}\":1}"), note, &path, &err), MG_BAD_INPUT);
-    ck_assert_int_eq(mg_template_scan(mg_slice_of("[\"${/n\"]"), note, &path, &err), MG_BAD_INPUT);
+    ck_assert_str_eq(references_of(text, MG_TEMPLATE_JSON, 9), "/n;/o;/q;");
+    ck_assert_str_eq(references_of(text, MG_TEMPLATE_JSON, 1), "/n;");
+    ck_assert_str_eq(references_of("/a/${/n}/\"${/o}", MG_TEMPLATE_PATH, 9), "/n;/o;");
+    const char *quoted = "\"${/n} $${/no} \\u0024{\\u002fq}${/o\"";
+    ck_assert_int_eq(mg_template_scan(mg_slice_of(quoted), note, &scanned, &err), MG_BAD_INPUT);
+    ck_assert_str_eq(scanned.all, "/n;/q;");
 }
 END_TEST
 
@@ -184,8 +216,7 @@ START_TEST(a_result_above_its_maximum_is_refused)
     struct mg_err err;
     struct mg_buf buf;
     mg_buf_init(&buf, 12);
-    ck_assert_int_eq(mg_template_render_json(mg_slice_of("\"${/o}\""), value_of, NULL, &buf, &err),
-                     MG_PERMANENT);
+    ck_assert_int_eq(render("\"${/o}\"", MG_TEMPLATE_JSON, &buf, &err), MG_PERMANENT);
     ck_assert_ptr_nonnull(strstr(err.text, "above 12 bytes"));
     mg_buf_finish(&buf);
 }
