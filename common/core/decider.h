@@ -17,8 +17,8 @@ struct mg_decider {
     struct mg_decision *decision;
     const char *why; /* of the last verdict */
     bool is_changed;
-    bool has_skipped; /* planning skipped a step in its present round */
-    uint64_t asked;   /* steps whose guards this decision asks about */
+    bool has_passed_by; /* planning skipped a step, or ended a wait, in its present round */
+    uint64_t asked;     /* steps whose guards this decision asks about */
 };
 
 /* Applies an event to a step: state, reason, due_at_ms, the transition for the event row, and the effects of

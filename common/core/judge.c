@@ -13,6 +13,7 @@
 #include "core/poll.h"
 #include "core/quiet.h"
 #include "core/undo.h"
+#include "core/wait.h"
 
 /* The longest possible wait of this step for its present reason. */
 static int64_t wait_max_ms(const struct mg_decider *decider, int index)
@@ -52,6 +53,9 @@ static int64_t bar_at_ms(struct mg_decider *decider, int index)
 
 bool mg_judge_wait_is_too_long(struct mg_decider *decider, int index, int64_t *ret_due_at_ms)
 {
+    if (decider->plan->steps[index].is_wait) {
+        return mg_wait_is_too_long(decider, index, ret_due_at_ms);
+    }
     int64_t bar_ms = bar_at_ms(decider, index), now_ms = decider->context->now_ms;
     const struct mg_step *step = &decider->order.steps[index];
     *ret_due_at_ms = mg_later(bar_ms, now_ms);

@@ -53,9 +53,12 @@ enum mg_fact {
 };
 
 struct mg_step_plan {
-    uint64_t after; /* bit i: step i must be done or skipped first */
-    uint64_t needs; /* part of `after`: if one of them is skipped, so is this step */
-    bool has_guard; /* a ready step is not dispatched before its guard is evaluated */
+    uint64_t after;  /* bit i: step i must be done or skipped first */
+    uint64_t needs;  /* part of `after`: if one of them is skipped, so is this step */
+    bool has_guard;  /* a ready step does not begin before its guard is evaluated, or its moment is found */
+    bool is_wait;    /* it calls nothing: it is open until a moment (wait.h) */
+    bool is_until;   /* that moment comes with the facts of its guard */
+    int64_t wait_ms; /* how long a wait is open, if its moment is no fact */
     int64_t complete_within_ms, undo_complete_within_ms;
     int64_t finish_within_ms;                    /* 0: a 202 counts as a 200 */
     int64_t poll_ms;                             /* interval of the verifies of accepted work */
@@ -136,6 +139,7 @@ struct mg_cause_unpublishable {
 
 struct mg_cause_facts {
     enum mg_fact fact;
+    int64_t until_ms; /* the moment of a wait that asks for it */
 };
 
 struct mg_cause_resume {
@@ -199,7 +203,7 @@ enum mg_effect_kind {
     MG_EFFECT_STATUS,      /* send the client `status`, with `seq` */
     MG_EFFECT_ALERT,       /* open an alert about `step` (-1: the order) */
     MG_EFFECT_CLOSE_ALERT, /* the cause is gone */
-    MG_EFFECT_ASK,         /* evaluate the guard of `step`, and decide FACTS on the same fold */
+    MG_EFFECT_ASK,         /* find the facts of `step`, and decide FACTS on the same fold */
 };
 
 struct mg_effect {

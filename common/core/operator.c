@@ -80,11 +80,12 @@ static bool is_for_person(const struct mg_decider *decider, int index)
     return mg_doubt_way(decider, index) == MG_WAY_PERSON && !mg_doubt_is_repeated(decider, index);
 }
 
-/* True if the step would begin anew. Accepted work is polled in any case. */
+/* True if the step would begin anew. Accepted work is polled in any case, and a wait stays open. */
 static bool is_to_revive(const struct mg_step *step)
 {
-    return step->state == MG_STEP_FAILED || step->state == MG_STEP_UNKNOWN ||
-           (step->state == MG_STEP_WAITING && !step->is_accepted);
+    bool is_between_attempts =
+        step->state == MG_STEP_WAITING && !step->is_accepted && step->reason != MG_REASON_SLEEPING;
+    return step->state == MG_STEP_FAILED || step->state == MG_STEP_UNKNOWN || is_between_attempts;
 }
 
 static bool is_resumable(const struct mg_decider *decider, int index)
@@ -220,7 +221,8 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
         bool stands = step->state == MG_STEP_DONE || step->is_maybe || mg_step_is_running(step) ||
                       mg_step_is_to_undo(step) || step->state == MG_STEP_UNDO_FAILED;
         bool would_be_sent_twice = is_for_person(decider, i) && step->state != MG_STEP_DONE;
-        bool matters = decider->plan->steps[i].has_undo || order->state == MG_ORDER_ERROR;
+        bool matters = decider->plan->steps[i].has_undo ||
+                       (order->state == MG_ORDER_ERROR && !decider->plan->steps[i].is_wait);
         if (stands && (matters || would_be_sent_twice)) {
             return mg_decider_end(
                 decider, MG_REFUSED,
@@ -381,6 +383,10 @@ static enum mg_verdict settle_absent(struct mg_decider *decider)
     struct mg_step *step = &order->steps[index];
     if (step->state == MG_STEP_UNDONE && !step->is_maybe) {
         return mg_decider_end(decider, MG_DUPLICATE, "it is undone");
+    }
+    if (decider->plan->steps[index].is_wait) {
+        return mg_decider_end(decider, MG_REFUSED,
+                              "a wait has nothing to be absent; settle it as done to end it now, or skip it");
     }
     bool may_act = step->is_maybe || (mg_step_is_backward(step) && step->is_undo_dispatched);
     if (may_act && !mg_quiet_is_reached(decider, index)) { /* law 11, quiesce, binds operators, too */

@@ -7,6 +7,7 @@
 #include "core/doubt.h"
 #include "core/order.h"
 #include "core/quiet.h"
+#include "core/wait.h"
 
 static uint64_t bit(int index)
 {
@@ -88,7 +89,9 @@ void mg_plan_dispatch(struct mg_decider *decider, int index, enum mg_kind kind)
 
 void mg_plan_begin(struct mg_decider *decider, int index)
 {
-    if (mg_doubt_way(decider, index) == MG_WAY_DO || mg_doubt_is_repeated(decider, index)) {
+    if (decider->plan->steps[index].is_wait) {
+        mg_wait_open(decider, index);
+    } else if (mg_doubt_way(decider, index) == MG_WAY_DO || mg_doubt_is_repeated(decider, index)) {
         mg_plan_dispatch(decider, index, MG_KIND_DO);
     } else {
         mg_doubt_begin(decider, index);
@@ -111,12 +114,17 @@ static bool is_due(struct mg_decider *decider, int index)
     return is_quiet;
 }
 
-/* The next attempt of a step between attempts, or the verify of one in doubt, if its wait is over. */
+/* The next attempt of a step between attempts, the verify of one in doubt, or the end of a wait, if it is
+ * due. */
 static void wait_end(struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
     if (step->state == MG_STEP_WAITING && is_due(decider, index)) {
-        mg_plan_dispatch(decider, index, step->is_accepted ? MG_KIND_VERIFY : MG_KIND_DO);
+        if (decider->plan->steps[index].is_wait) {
+            mg_wait_end(decider, index);
+        } else {
+            mg_plan_dispatch(decider, index, step->is_accepted ? MG_KIND_VERIFY : MG_KIND_DO);
+        }
     } else if (step->state == MG_STEP_UNKNOWN && is_due(decider, index) &&
                mg_quiet_is_reached(decider, index)) {
         mg_plan_dispatch(decider, index, MG_KIND_VERIFY);
@@ -154,7 +162,7 @@ enum mg_verdict mg_plan_pass_by(struct mg_decider *decider, int index, enum mg_r
     if (decider->order.steps[index].is_maybe) {
         return mg_decider_step(decider, index, MG_STEP_EVENT_LAPSE, MG_REASON_SKIP_REFUSED, 0);
     }
-    decider->has_skipped = true;
+    decider->has_passed_by = true;
     return mg_decider_step(decider, index, MG_STEP_EVENT_SKIP, reason, 0);
 }
 
@@ -233,13 +241,14 @@ static void steps_advance(struct mg_decider *decider, uint64_t finished)
     }
 }
 
-/* A skipped step makes others ready at once; each further round has at least one more finished step. */
+/* A skipped step, and a wait that is over, make others ready at once; each further round has at least one
+ * more finished step. */
 static void plan_forward(struct mg_decider *decider)
 {
     struct mg_order *order = &decider->order;
     do {
         uint64_t finished = finished_steps(order);
-        decider->has_skipped = false;
+        decider->has_passed_by = false;
         if (finished == all_steps(order)) {
             mg_plan_finish(decider);
             return;
@@ -248,10 +257,10 @@ static void plan_forward(struct mg_decider *decider)
             return; /* no new work */
         }
         steps_pass_by(decider, finished);
-        if (!decider->has_skipped && failed_step(order) < 0) {
+        if (!decider->has_passed_by && failed_step(order) < 0) {
             steps_advance(decider, finished);
         }
-    } while (decider->has_skipped && order->state != MG_ORDER_ERROR && failed_step(order) < 0);
+    } while (decider->has_passed_by && order->state != MG_ORDER_ERROR && failed_step(order) < 0);
 }
 
 /* ---- backward ---- */

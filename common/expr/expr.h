@@ -220,6 +220,8 @@ enum mg_class mg_expr_decide(const struct mg_expr *expr, const struct mg_expr_sc
 void mg_expr_explain(const struct mg_expr *expr, const struct mg_expr_scope *scope, struct mg_expr_room *room,
                      size_t max, struct mg_buf *ret_text);
 
+/* A time, or a text that is one (RFC 3339 with an offset): in ms since 1970, rounded down. */
+bool mg_expr_value_time(const struct mg_expr_value *value, int64_t *ret_ms);
 /* Appends the value as JSON: bytes from the input stay as they came, numbers made have the places that
  * arithmetic gave them. */
 void mg_expr_write_json(const struct mg_expr_value *value, struct mg_buf *ret_json);

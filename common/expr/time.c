@@ -113,6 +113,37 @@ bool mg_expr_time_read(struct mg_slice text, mg_int128 *ret_ns)
     return seconds >= days_of(YEAR_MIN, 1, 1) * DAY_S && seconds < days_of(YEAR_MAX + 1, 1, 1) * DAY_S;
 }
 
+static int64_t floor_divide(mg_int128 number, mg_int128 divisor, int64_t *ret_rest)
+{
+    mg_int128 quotient = number / divisor, rest = number % divisor;
+    if (rest < 0) {
+        quotient--;
+        rest += divisor;
+    }
+    *ret_rest = (int64_t)rest;
+    return (int64_t)quotient;
+}
+
+bool mg_expr_value_time(const struct mg_expr_value *value, int64_t *ret_ms)
+{
+    char text[MG_EXPR_TIME_TEXT_SIZE];
+    size_t len = 0;
+    int64_t rest;
+    mg_int128 ns = value->number.coefficient;
+
+    if (value->type == MG_EXPR_TEXT) {
+        bool is_time = mg_expr_text_copy(value, text, sizeof(text), &len) &&
+                       mg_expr_time_read((struct mg_slice){text, len}, &ns);
+        if (!is_time) {
+            return false;
+        }
+    } else if (value->type != MG_EXPR_TIME) {
+        return false;
+    }
+    *ret_ms = floor_divide(ns, SECOND_NS / 1000, &rest);
+    return true;
+}
+
 /* "", ".5", … in groups of three digits. */
 static void write_fraction(int ns, char ret_text[FRACTION_SIZE])
 {
@@ -126,17 +157,6 @@ static void write_fraction(int ns, char ret_text[FRACTION_SIZE])
         len -= 3;
     }
     ret_text[len] = '\0';
-}
-
-static int64_t floor_divide(mg_int128 number, mg_int128 divisor, int64_t *ret_rest)
-{
-    mg_int128 quotient = number / divisor, rest = number % divisor;
-    if (rest < 0) {
-        quotient--;
-        rest += divisor;
-    }
-    *ret_rest = (int64_t)rest;
-    return (int64_t)quotient;
 }
 
 size_t mg_expr_time_write(mg_int128 ns, char ret_text[MG_EXPR_TIME_TEXT_SIZE])

@@ -277,10 +277,12 @@ static void refuse_uncertain(struct reference_check *check, const char *referenc
 
 static void refuse_unwanted(struct reference_check *check, const char *reference, const char *at, int index)
 {
+    bool is_wait = check->workflow->plan.steps[index].is_wait;
     if (check->workflow->steps[index].has_no_result) {
         mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at,
-                         "${%.120s}: step \"%s\" has \"result\": \"none\"; leave that out there", reference,
-                         check->workflow->steps[index].name);
+                         is_wait ? "${%.120s}: step \"%s\" waits, and has no result"
+                                 : "${%.120s}: step \"%s\" has \"result\": \"none\"; leave that out there",
+                         reference, check->workflow->steps[index].name);
     }
 }
 
@@ -587,6 +589,7 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
         }
     }
     mg_workflow_guards_check(&certainty, before, faults);
+    mg_workflow_waits_check(workflow, faults);
     mg_certainty_check(&certainty, faults);
     struct reference_check check = {
         .workflow = workflow, .faults = faults, .certainty = &certainty, .step = -1};

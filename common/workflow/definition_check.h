@@ -22,6 +22,11 @@ struct mg_step_source {
     struct mg_guard_source guard;
 };
 
+/* Reads the member `wait` of a step, and refuses the members of calls next to it (wait_member.c). */
+void mg_workflow_wait_read(const struct mg_json_object *step, struct mg_slice value,
+                           struct mg_step_plan *plan, struct mg_step_source *source);
+/* Refuses an order's time that is not longer than its waits. There is no cycle. */
+void mg_workflow_waits_check(const struct mg_workflow *workflow, struct mg_json_faults *faults);
 /* Resolves `after`, then finds duplicate names, cycles and references without a possible value. */
 void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source *sources,
                        struct mg_json_faults *faults);

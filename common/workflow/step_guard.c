@@ -31,6 +31,21 @@ static const struct mg_expr *compile(const struct mg_workflow *workflow, struct 
     return expr;
 }
 
+static const struct mg_expr *compile_until(const struct mg_workflow *workflow, struct mg_slice quoted,
+                                           const char *pointer, struct mg_json_faults *faults)
+{
+    struct mg_workflow_exprs *exprs = workflow->exprs;
+    const struct mg_expr *expr = mg_workflow_expr_read(exprs, &exprs->names, quoted, pointer, faults);
+    enum mg_expr_type type = expr != NULL ? mg_expr_type_of(expr) : MG_EXPR_TIME;
+    if (type != MG_EXPR_UNKNOWN && type != MG_EXPR_TIME && type != MG_EXPR_TEXT) {
+        mg_json_fault_at(faults, MG_BAD_INPUT, pointer, mg_workflow_expr_at(quoted, 1),
+                         "%s; a time is expected, as in \"payload.ship_at\" or \"time(payload.ship_at) - "
+                         "duration('2h')\"",
+                         mg_expr_type_name(type));
+    }
+    return expr;
+}
+
 static bool is_text(const char *text, size_t len)
 {
     (void)text;
@@ -92,7 +107,8 @@ struct mg_guard *mg_workflow_guard_read(struct mg_workflow *workflow, const stru
 {
     char place[MG_JSON_POINTER_SIZE];
 
-    if ((source->when.data == NULL && source->require.data == NULL) || workflow->exprs == NULL) {
+    bool is_present = source->when.data != NULL || source->require.data != NULL || source->until.data != NULL;
+    if (!is_present || workflow->exprs == NULL) {
         return NULL;
     }
     struct mg_guard *guard = mg_arena_alloc(arena, sizeof(*guard));
@@ -108,6 +124,10 @@ struct mg_guard *mg_workflow_guard_read(struct mg_workflow *workflow, const stru
     if (source->require.data != NULL) {
         mg_json_pointer_join(pointer, mg_slice_of("require"), place);
         guard->requirements = read_requirements(workflow, source->require, place, arena, faults);
+    }
+    if (source->until.data != NULL) {
+        (void)snprintf(place, sizeof(place), "%s/wait/until", pointer);
+        guard->until = compile_until(workflow, source->until, place, faults);
     }
     return guard;
 }
@@ -129,6 +149,10 @@ void mg_workflow_guard_each(const struct mg_guard *guard, const char *pointer,
         if (at->that != NULL) {
             seen(arg, at->that, place);
         }
+    }
+    if (guard != NULL && guard->until != NULL) {
+        (void)snprintf(place, sizeof(place), "%s/wait/until", pointer);
+        seen(arg, guard->until, place);
     }
 }
 
@@ -214,6 +238,34 @@ enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int s
     enum mg_fact fact = guard_decide(&scope, guard, &broken, ret_why);
     *ret_text = broken != NULL ? broken->text : *ret_text;
     return fact;
+}
+
+enum mg_fact mg_workflow_wait_until(const struct mg_render_input *input, int step, int64_t *ret_until_ms,
+                                    struct mg_buf *ret_why)
+{
+    const struct mg_guard *guard = input->workflow->steps[step].guard;
+    struct mg_expr_value value;
+    struct mg_expr_room room = {.used = 0};
+    struct guard_scope from;
+    struct mg_err err;
+
+    *ret_until_ms = 0;
+    if (guard == NULL || guard->until == NULL) {
+        return MG_FACT_GO;
+    }
+    scope_make(&from, input);
+    const struct mg_expr_scope scope = mg_root_scope(&from.roots);
+    mg_buf_append_text(ret_why, "wait: until: ");
+    if (mg_expr_evaluate(guard->until, &scope, &room, &value, NULL, &err) != MG_OK) {
+        mg_buf_append_text(ret_why, err.text);
+        return MG_FACT_ERROR;
+    }
+    if (!mg_expr_value_time(&value, ret_until_ms)) {
+        mg_expr_write_json(&value, ret_why);
+        mg_buf_append_text(ret_why, " is no time; RFC 3339 with an offset is expected: 2026-01-31T12:00:00Z");
+        return MG_FACT_ERROR;
+    }
+    return MG_FACT_GO;
 }
 
 static const struct mg_guard *guard_of(const struct mg_workflow *workflow, int step)

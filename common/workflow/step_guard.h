@@ -18,13 +18,14 @@ struct mg_requirement {
 
 /* The guard of one step; that of the order has no `when`. */
 struct mg_guard {
-    const struct mg_expr *when; /* NULL: none */
+    const struct mg_expr *when;  /* NULL: none */
+    const struct mg_expr *until; /* of a wait: the moment of its end; NULL: none */
     struct mg_requirement *requirements;
 };
 
 /* The guards as written. */
 struct mg_guard_source {
-    struct mg_slice when, require; /* absent: none */
+    struct mg_slice when, require, until; /* absent: none */
 };
 
 /* Compiles the guard at `pointer` ("" for the order, or "/steps/1"). The names and values are known. NULL: it

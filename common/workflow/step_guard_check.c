@@ -70,12 +70,14 @@ static void check_condition(void *arg, const struct mg_expr *expr, const char *p
     if (quoted.data == NULL) {
         return; /* a requirement before it has faults, and its index is another one */
     }
-    bool is_when = check->step >= 0 && expr == check->workflow->steps[check->step].guard->when;
-    mg_workflow_constants_check(expr, pointer, quoted,
-                                is_when           ? "this step could never run"
-                                : check->step < 0 ? "no order could be accepted"
-                                                  : "this step would always fail",
-                                check->faults);
+    const struct mg_guard *guard = check->step >= 0 ? check->workflow->steps[check->step].guard : NULL;
+    if (guard == NULL || expr != guard->until) { /* a moment may be the same for all orders */
+        mg_workflow_constants_check(expr, pointer, quoted,
+                                    guard == NULL         ? "no order could be accepted"
+                                    : expr == guard->when ? "this step could never run"
+                                                          : "this step would always fail",
+                                    check->faults);
+    }
     check->steps = 0;
     mg_expr_references(expr, note_guard_steps, check);
     refuse_later_steps(check, pointer, quoted);

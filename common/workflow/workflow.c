@@ -25,7 +25,6 @@
     (30 * SECOND_MS) /* most HTTP calls that get an answer at all get it within this time */
 #define POLL_DEFAULT_MS      (5 * SECOND_MS)
 #define COOL_DOWN_DEFAULT_MS (300 * SECOND_MS) /* the usual time of a restart or a failover of a service */
-#define LONG_MAX_MS          (365 * DAY_MS)    /* a longer one is a typing mistake */
 #define ATTEMPTS_MAX         1000              /* more is a loop; cool-downs serve long waits */
 
 static const struct mg_retry_plan DO_RETRY_DEFAULT = {
@@ -37,28 +36,11 @@ static const struct mg_retry_plan UNDO_RETRY_DEFAULT = {
 static const char *const WORKFLOW_NAMES[] = {
     "$schema", "workflow", "version", "complete_within", "on_failure", "on_expiry", "labels",
     "output",  "input",    "values",  "require",         "steps",      NULL};
-static const char *const STEP_NAMES[] = {"step",
-                                         "service",
-                                         "after",
-                                         "needs",
-                                         "when",
-                                         "require",
-                                         "complete_within",
-                                         "finish_within",
-                                         "poll",
-                                         "retry",
-                                         "pivot",
-                                         "at_most_once",
-                                         "absent_is_final",
-                                         "on_unknown",
-                                         "learn",
-                                         "do",
-                                         "verify",
-                                         "undo",
-                                         "done_when",
-                                         "refused_when",
-                                         "result",
-                                         NULL};
+static const char *const STEP_NAMES[] = {
+    "step",          "service", "after",  "needs", "when",         "require",         "complete_within",
+    "finish_within", "poll",    "retry",  "pivot", "at_most_once", "absent_is_final", "on_unknown",
+    "learn",         "do",      "verify", "undo",  "done_when",    "refused_when",    "result",
+    "wait",          NULL};
 static const char *const RETRY_NAMES[] = {"attempts",  "backoff",    "max_backoff",
                                           "cool_down", "cool_downs", NULL};
 static const char *const ACTION_NAMES[] = {"method", "path",   "query",    "headers", "body",
@@ -103,7 +85,7 @@ static void read_retry(const struct mg_json_object *parent, const struct mg_retr
         mg_json_member_fault(&object, MG_BAD_INPUT, "max_backoff",
                              "less than \"backoff\"; it must be the same or more");
     }
-    int64_t cool_down_ms = mg_json_get_duration(&object, "cool_down", LONG_MAX_MS, 0);
+    int64_t cool_down_ms = mg_json_get_duration(&object, "cool_down", MG_WAIT_MAX_MS, 0);
     ret_retry->cool_downs = (uint32_t)mg_json_get_integer(&object, "cool_downs", MG_OPTIONAL, 0, ATTEMPTS_MAX,
                                                           cool_down_ms > 0 ? 1 : 0);
     if (ret_retry->cool_downs > 0) {
@@ -208,7 +190,7 @@ static void read_conditions(const struct mg_json_object *object, struct mg_condi
 static void read_polls(const struct mg_json_object *object, bool has_verify, int64_t *ret_finish_within_ms,
                        int64_t *ret_poll_ms)
 {
-    *ret_finish_within_ms = mg_json_get_duration(object, "finish_within", LONG_MAX_MS, 0);
+    *ret_finish_within_ms = mg_json_get_duration(object, "finish_within", MG_WAIT_MAX_MS, 0);
     *ret_poll_ms = mg_json_get_duration(object, "poll", DAY_MS, POLL_DEFAULT_MS);
     if (*ret_finish_within_ms > 0 && !has_verify) {
         mg_json_member_fault(
@@ -325,12 +307,18 @@ static void read_step(struct mg_json_faults *faults, struct owned_workflow *owne
     }
     source->is_present = true;
     mg_json_get_name(&object, "step", MG_REQUIRED, step->name);
-    mg_json_get_name(&object, "service", MG_REQUIRED, step->service);
     source->after = mg_json_get_typed(&object, "after", MG_OPTIONAL, MG_JSON_ARRAY);
-    read_conditions(&object, &source->conditions);
     source->needs = mg_json_get_typed(&object, "needs", MG_OPTIONAL, MG_JSON_ARRAY);
     source->guard.when = mg_json_get_typed(&object, "when", MG_OPTIONAL, MG_JSON_STRING);
     source->guard.require = mg_json_get_typed(&object, "require", MG_OPTIONAL, MG_JSON_ARRAY);
+    struct mg_slice wait = mg_json_get(&object, "wait", MG_OPTIONAL);
+    if (wait.data != NULL) {
+        step->has_no_result = true;
+        mg_workflow_wait_read(&object, wait, plan, source);
+        return;
+    }
+    mg_json_get_name(&object, "service", MG_REQUIRED, step->service);
+    read_conditions(&object, &source->conditions);
     step->has_no_result = mg_json_get_word(&object, "result", MG_OPTIONAL, RESULT, MG_BAD_INPUT, 0) == 1;
     plan->has_verify = mg_json_get(&object, "verify", MG_OPTIONAL).data != NULL;
     read_times(&object, plan);
@@ -400,7 +388,7 @@ static void read_workflow(struct mg_json_faults *faults, struct owned_workflow *
     (void)mg_json_get_typed(&object, "$schema", MG_OPTIONAL, MG_JSON_STRING); /* for editors */
     mg_json_get_name(&object, "workflow", MG_REQUIRED, workflow->name);
     workflow->version = mg_json_get_integer(&object, "version", MG_REQUIRED, 1, MG_WORKFLOW_VERSION_MAX, 1);
-    workflow->plan.complete_within_ms = mg_json_get_duration(&object, "complete_within", LONG_MAX_MS, 0);
+    workflow->plan.complete_within_ms = mg_json_get_duration(&object, "complete_within", MG_WAIT_MAX_MS, 0);
     int on_failure = mg_json_get_word(&object, "on_failure", MG_OPTIONAL, ON_FAILURE, MG_BAD_INPUT, 0);
     int on_expiry = mg_json_get_word(&object, "on_expiry", MG_OPTIONAL, ON_FAILURE, MG_BAD_INPUT, 0);
     workflow->plan.on_failure = on_failure == 1 ? MG_ON_FAILURE_ERROR : MG_ON_FAILURE_COMPENSATE;

@@ -11,7 +11,8 @@
  *   http_action_read.c http_action_render.c   query, headers, encoding and answer of a call
  *   request_render.c      the request of one attempt, and the output of an order
  *   label_templates.c     the labels of an order
- *   step_guard.c          `when` and `require`, evaluated before a step
+ *   step_guard.c          `when` and `require`, evaluated before a step, and the moment of a wait
+ *   wait_member.c         a step that waits
  *   answer_conditions.c   `done_when` and `refused_when`, over a good answer
  *   input_shape.c payload_needs.c admit.c   a payload that fits, and is accepted
  *   example.c             a payload as an example
@@ -80,6 +81,9 @@ static inline const struct mg_conditions *mg_workflow_conditions(const struct mg
 
 /* As of an integer of SQL: the workflow table has it. */
 #define MG_WORKFLOW_VERSION_MAX INT32_MAX
+
+/* A longer wait, or time for accepted work, is a typing mistake. */
+#define MG_WAIT_MAX_MS (365 * INT64_C(86400000))
 
 #define MG_REQUIREMENTS_MAX 16 /* of one step, or of the order: a person reads them */
 
@@ -161,6 +165,13 @@ enum mg_class mg_workflow_render_output(const struct mg_render_input *input, str
  * The same input gives the same verdict (law 8, derived identities). */
 enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int step,
                                       struct mg_slice *ret_text, struct mg_buf *ret_why);
+/* The moment until which a wait is open, if its definition names one; else 0. MG_FACT_ERROR: it cannot be
+ * found; `ret_why` has the reason. Any other result leaves `ret_why` undefined. */
+enum mg_fact mg_workflow_wait_until(const struct mg_render_input *input, int step, int64_t *ret_until_ms,
+                                    struct mg_buf *ret_why);
+/* The end of a wait, as written: "for" with "3d", or "until" with its expression. False: it is a call. */
+bool mg_workflow_wait(const struct mg_workflow *workflow, int step, const char **ret_word,
+                      struct mg_slice *ret_text);
 /* The number of a guard's condition: requirements count from 0. */
 #define MG_CONDITION_WHEN (-1)
 #define MG_STEP_OF_ORDER  (-1) /* instead of a step: the order's own guard, which has no `when` */

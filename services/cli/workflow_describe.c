@@ -162,15 +162,21 @@ static void workflow_say(struct telling *telling)
 static void begin_say(struct telling *telling, int step)
 {
     uint64_t after = telling->workflow->plan.steps[step].after;
-    const char *service = telling->workflow->steps[step].service;
-    char names[SHOWN_MAX];
+    const char *word, *service = telling->workflow->steps[step].service;
+    char names[SHOWN_MAX], does[2 * SHOWN_MAX], shown_text[SHOWN_MAX + 8];
+    struct mg_slice text;
+    if (mg_workflow_wait(telling->workflow, step, &word, &text)) {
+        shown(text, shown_text);
+        snprintf(does, sizeof(does), "waits %s %s", word, shown_text);
+    } else {
+        snprintf(does, sizeof(does), "calls %s", service);
+    }
     names_join(telling->workflow, after, " and ", names, sizeof(names));
     if (after == 0) {
-        say(telling, step, "At the beginning, it calls %s.", service);
+        say(telling, step, "At the beginning, it %s.", does);
     } else {
-        say(telling, step, "When %s %s done%s, it calls %s.", names,
-            (after & (after - 1)) == 0 ? "is" : "are",
-            (after & mg_workflow_skippable(telling->workflow)) != 0 ? " or skipped" : "", service);
+        say(telling, step, "When %s %s done%s, it %s.", names, (after & (after - 1)) == 0 ? "is" : "are",
+            (after & mg_workflow_skippable(telling->workflow)) != 0 ? " or skipped" : "", does);
     }
 }
 
@@ -287,6 +293,9 @@ static void step_say(struct telling *telling, int step)
     }
     begin_say(telling, step);
     guard_say(telling, step);
+    if (plan->is_wait) {
+        return;
+    }
     action_say(telling, step, MG_KIND_DO, "It sends");
     if (plan->is_at_most_once) {
         say(telling, step, "It is sent at most once.");

@@ -38,7 +38,9 @@ void mg_workflow_services_find(struct mg_cli *cli, struct mg_workflow *const *wo
     memset(ret, 0, sizeof(*ret));
     for (int i = 0; i < count; i++) {
         for (int step = 0; workflows[i] != NULL && step < workflows[i]->plan.step_count; step++) {
-            mg_service_list_add(&ret->list, workflows[i]->steps[step].service);
+            if (!workflows[i]->plan.steps[step].is_wait) {
+                mg_service_list_add(&ret->list, workflows[i]->steps[step].service);
+            }
         }
     }
     if (ret->list.count > 0) {
@@ -70,7 +72,8 @@ int mg_workflow_services_next(struct mg_workflow_services *services, const struc
                               int step)
 {
     for (int i = step + 1; i < workflow->plan.step_count; i++) {
-        if (has_no_queue(services, workflow->steps[i].service) && !is_named_before(workflow, i)) {
+        if (!workflow->plan.steps[i].is_wait && has_no_queue(services, workflow->steps[i].service) &&
+            !is_named_before(workflow, i)) {
             return i;
         }
     }

@@ -104,6 +104,9 @@ static enum mg_exit_code services_read(struct testing *testing)
     }
     for (int i = 0; i < testing->workflow->plan.step_count && code == MG_EXIT_DONE; i++) {
         const char *name = testing->workflow->steps[i].service;
+        if (testing->workflow->plan.steps[i].is_wait) {
+            continue;
+        }
         if (service_find(testing, name) == NULL) {
             char text[sizeof(DEFAULT_SERVICE) + MG_NAME_MAX];
             snprintf(text, sizeof(text), DEFAULT_SERVICE, name);

@@ -138,7 +138,7 @@ static void services_warn(const struct mg_workflows *workflows, const struct fil
     const struct mg_workflow *workflow = file->workflow;
     for (int i = 0; i < workflow->plan.step_count; i++) {
         const char *service = workflow->steps[i].service;
-        if (!is_served(workflows, service)) {
+        if (!workflow->plan.steps[i].is_wait && !is_served(workflows, service)) {
             report(
                 workflows,
                 "%s: step %s waits, since no agent here serves %s; add a service file to the folder services of the state folder, or give "

@@ -29,6 +29,9 @@ int mg_graph_answers(const struct mg_workflow *workflow, int step,
 {
     const struct mg_workflow_step *of = &workflow->steps[step];
     int count = 0;
+    if (mg_workflow_wait(workflow, step, &ret_labels[0].word, &ret_labels[0].whole)) {
+        ret_labels[count++].more = 0;
+    }
     if (of->conditions.done_when != NULL) {
         ret_labels[count++] =
             (struct mg_graph_label){.word = "done when", .whole = mg_expr_text(of->conditions.done_when)};

@@ -57,6 +57,7 @@ static void node_write(struct mg_json_writer *json, const struct mg_workflow *wo
     mg_json_element_object(json);
     mg_json_member_word(json, "step", workflow->steps[step].name);
     mg_json_member_word(json, "service", workflow->steps[step].service);
+    mg_json_member_bool(json, "is_wait", workflow->plan.steps[step].is_wait);
     mg_json_member_int(json, "x", graph->spots[step].x);
     mg_json_member_int(json, "y", graph->spots[step].y);
     mg_json_member_int(json, "height", graph->spots[step].height);
@@ -135,13 +136,18 @@ static void labels_append(struct mg_buf *out, const struct language *language,
     }
 }
 
+static const char *place_of(const struct mg_workflow *workflow, int step)
+{
+    return workflow->plan.steps[step].is_wait ? "waits" : workflow->steps[step].service;
+}
+
 /* Name, service and the meaning of answers; of a step without arrows also its guards. */
 static void node_label_append(struct mg_buf *out, const struct language *language,
                               const struct mg_workflow *workflow, int step)
 {
     struct mg_graph_label labels[MG_GRAPH_LABELS_MAX];
     const char *end = language->line_end;
-    mg_buf_printf(out, "%s%s%s", workflow->steps[step].name, end, workflow->steps[step].service);
+    mg_buf_printf(out, "%s%s%s", workflow->steps[step].name, end, place_of(workflow, step));
     int count = workflow->plan.steps[step].after == 0 ? mg_graph_guards(workflow, step, labels) : 0;
     mg_buf_append_text(out, count > 0 ? end : "");
     labels_append(out, language, labels, count, false);
@@ -300,6 +306,7 @@ static const char SVG_HEAD[] =
     ".service{font-size:11px;fill:#567}.line{font-size:10.5px;fill:#345}"
     ".ground{fill:#fff;stroke:none;fill-opacity:.85}"
     ".arrow{fill:none;stroke:#678;stroke-width:1.5;marker-end:url(#head)}.need{stroke-width:3}"
+    ".clock{fill:none;stroke:#555;stroke-width:1.5}\n"
     ".undo{fill:none;stroke:#a50;stroke-width:1.5;stroke-dasharray:4 3;marker-start:url(#back)}</style>\n"
     "<defs><marker id=\"head\" markerUnits=\"userSpaceOnUse\" markerWidth=\"10\" markerHeight=\"10\" refX=\"9\" "
     "refY=\"5\" orient=\"auto\"><path d=\"M0 0L9 5L0 10z\" fill=\"#678\"/></marker>"
@@ -371,8 +378,10 @@ static void box_draw(struct mg_buf *out, const struct mg_workflow *workflow, con
     struct mg_graph_label labels[MG_GRAPH_LABELS_MAX];
     int x = graph->spots[step].x, left = x - MG_GRAPH_BOX_WIDTH / 2, y = graph->spots[step].y;
     int height = graph->spots[step].height;
-    mg_buf_printf(out, "<g><title>%s: service %s%s</title>\n", workflow->steps[step].name,
-                  workflow->steps[step].service, workflow->plan.steps[step].is_pivot ? ", pivot" : "");
+    bool is_wait = workflow->plan.steps[step].is_wait;
+    mg_buf_printf(out, "<g><title>%s: %s%s%s</title>\n", workflow->steps[step].name,
+                  is_wait ? "" : "service ", place_of(workflow, step),
+                  workflow->plan.steps[step].is_pivot ? ", pivot" : "");
     mg_buf_printf(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", left, y,
                   MG_GRAPH_BOX_WIDTH, height);
     if (workflow->plan.steps[step].is_pivot) { /* a second line marks the point of no return */
@@ -380,7 +389,13 @@ static void box_draw(struct mg_buf *out, const struct mg_workflow *workflow, con
                       MG_GRAPH_BOX_WIDTH - 8, height - 8);
     }
     text_draw(out, x, y + 20, "", workflow->steps[step].name);
-    text_draw(out, x, y + 36, " class=\"service\"", workflow->steps[step].service);
+    text_draw(out, x, y + 36, " class=\"service\"", place_of(workflow, step));
+    if (is_wait) { /* a clock */
+        mg_buf_printf(
+            out,
+            "<g class=\"clock\"><circle cx=\"%d\" cy=\"%d\" r=\"7\"/><path d=\"M%d %dv-5m0 5h4\"/></g>\n",
+            left + 14, y + 14, left + 14, y + 14);
+    }
     int count = mg_graph_answers(workflow, step, labels);
     for (int i = 0; i < count; i++) {
         line_draw(out, x, y + 52 + i * MG_GRAPH_LINE, &labels[i]);

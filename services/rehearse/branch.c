@@ -81,9 +81,10 @@ bool mg_branch_exists(const struct mg_workflow *workflow, int step, int branch)
     const struct mg_workflow_step *of = &workflow->steps[step];
     switch (branch) {
     case MG_BRANCH_DONE:
-    case MG_BRANCH_REFUSED:
-    case MG_BRANCH_UNKNOWN:
         return true;
+    case MG_BRANCH_REFUSED:
+    case MG_BRANCH_UNKNOWN: /* a wait has no answer */
+        return !workflow->plan.steps[step].is_wait;
     case MG_BRANCH_UNDONE:
         return can_be_undone(workflow, step);
     case MG_BRANCH_SKIPPED:

@@ -540,7 +540,7 @@ static void follow_decide(struct mg_batch *batch, struct mg_item *item, struct m
     struct mg_brought brought = {.step = NULL};
     if (is_guard) {
         follow->asked &= ~(UINT64_C(1) << followed.step);
-        cause.facts.fact = mg_guard_evaluate(batch, fold, followed.step, &after);
+        mg_guard_evaluate(batch, fold, followed.step, &after, &cause.facts);
         brought.step = cause.facts.fact != MG_FACT_GO ? &after : NULL;
     }
     if (!is_guard || brought.step != NULL) {

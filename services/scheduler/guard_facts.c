@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "failure.h"
 #include "order_input.h"
 
@@ -41,8 +42,23 @@ static const char *why_make(struct mg_batch *batch, struct mg_slice text, struct
                                            (int)values.len, values.len > 0 ? values.data : "");
 }
 
-enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step,
-                               struct mg_step_record *after)
+/* The moment of a wait. One that is too far away is a mistake of the order's data. */
+static enum mg_fact until_find(struct mg_batch *batch, const struct mg_order_input *input, int step,
+                               int64_t *ret_until_ms, struct mg_buf *ret_why)
+{
+    enum mg_fact fact = mg_workflow_wait_until(&input->input, step, ret_until_ms, ret_why);
+    if (fact == MG_FACT_GO && *ret_until_ms - batch->now_ms > MG_WAIT_MAX_MS) {
+        char at[MG_TIME_TEXT_SIZE];
+        mg_time_format(*ret_until_ms, at);
+        mg_buf_clear(ret_why);
+        mg_buf_printf(ret_why, "wait: until: %s is more than 365 days away", at);
+        return MG_FACT_ERROR;
+    }
+    return fact;
+}
+
+void mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step, struct mg_step_record *after,
+                       struct mg_cause_facts *ret_facts)
 {
     static const enum mg_reason reasons[] = {[MG_FACT_GO] = MG_REASON_NONE,
                                              [MG_FACT_SKIP] = MG_REASON_WHEN_FALSE,
@@ -54,6 +70,11 @@ enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int
     mg_order_input_make(fold->workflow->workflow, fold->record, step, &input);
     mg_buf_init(&why, WHY_MAX);
     enum mg_fact fact = mg_workflow_guard_decide(&input.input, step, &text, &why);
+    ret_facts->until_ms = 0;
+    if (fact == MG_FACT_GO) {
+        mg_buf_clear(&why);
+        fact = until_find(batch, &input, step, &ret_facts->until_ms, &why);
+    }
     enum mg_reason reason = reasons[fact];
     if (fact == MG_FACT_SKIP &&
         fold->record->order.steps[step].is_maybe) { /* the core refuses to pass it by */
@@ -64,7 +85,7 @@ enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int
         reason_keep(fold, reason, why_make(batch, text, mg_buf_slice(&why)), after);
     }
     mg_buf_finish(&why);
-    return fact;
+    ret_facts->fact = fact;
 }
 
 void mg_guard_note_needs(struct mg_batch *batch, struct mg_fold *fold)

@@ -4,9 +4,10 @@
 
 #include "item.h"
 
-/* The fact of a step's guard. The reason of any other than GO is set in `after`, a copy of its record. */
-enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step,
-                               struct mg_step_record *after);
+/* The facts of a step: its guard, and the moment of a wait. The reason of any other fact than GO is set in
+ * `after`, a copy of its record. */
+void mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step, struct mg_step_record *after,
+                       struct mg_cause_facts *ret_facts);
 /* Notes, for each step that the decision skipped because of `needs`, which step is missing. */
 void mg_guard_note_needs(struct mg_batch *batch, struct mg_fold *fold);
 

@@ -60,7 +60,8 @@ static void cache_add(struct mg_workflows *workflows, struct mg_workflow *workfl
     entry->workflow = workflow;
     entry->used_in = workflows->batch;
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        entry->gates[i] = mg_gates_of(workflows->gates, workflow->steps[i].service);
+        const char *service = workflow->steps[i].service; /* a wait has none */
+        entry->gates[i] = service[0] != '\0' ? mg_gates_of(workflows->gates, service) : NULL;
     }
     mg_workflow_metrics_init(entry->entered, workflows->shared->metrics, workflow->name);
     entry->next = workflows->first;

@@ -22,6 +22,7 @@ struct witness {
     uint32_t poll_failures[WORLD_STEPS];   /* in a row, of accepted work */
     uint32_t revived_at[WORLD_STEPS];      /* attempts up to here precede a resending command */
     bool may_do_again[WORLD_STEPS];        /* although it may have happened: absent, or a word */
+    int64_t wait_until_ms[WORLD_STEPS];    /* the moment of a wait, since it was last opened */
     bool is_let_go[WORLD_STEPS];           /* by its guard, since the step was last pending */
     bool open_alerts[WORLD_STEPS + 1][MG_ALERT_COUNT]; /* [0]: the order's */
     char failure[256];                                 /* the first broken law */
@@ -37,6 +38,11 @@ struct witness {
 static inline bool is_running(const struct mg_step *step)
 {
     return step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
+}
+
+static inline bool is_turned_back(const struct witness *witness)
+{
+    return witness->order.goal != MG_GOAL_PROCESSED || witness->before.goal != MG_GOAL_PROCESSED;
 }
 
 static inline bool is_undo_open(const struct mg_step *step)

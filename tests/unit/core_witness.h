@@ -364,16 +364,64 @@ static inline void witness_polls(struct witness *witness, const struct mg_cause 
             "step %d: alert polls_failing", i);
 }
 
+static inline bool has_opened(const struct witness *witness, int i)
+{
+    for (int t = 0; t < witness->decision.transition_count; t++) {
+        const struct mg_transition *transition = &witness->decision.transitions[t];
+        if (transition->step == i && transition->from == MG_STEP_PENDING &&
+            transition->to == MG_STEP_WAITING && witness->plan.steps[i].is_wait) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A wait calls nothing and is in no doubt. It is open until its moment, unless an operator ends it or the
+ * order turns back; no other cause moves that moment. */
+static inline void witness_wait(struct witness *witness, const struct mg_cause *cause, int i)
+{
+    const struct mg_step *before = &witness->before.steps[i], *after = &witness->order.steps[i];
+    const struct mg_step_plan *plan = &witness->plan.steps[i];
+    bool is_by_operator =
+        cause->step == i && (cause->kind == MG_CAUSE_SETTLE || cause->kind == MG_CAUSE_SKIP);
+    if (!plan->is_wait) {
+        return;
+    }
+    WITNESS(witness,
+            !is_running(after) && after->state != MG_STEP_UNKNOWN && !mg_step_is_backward(after) &&
+                !after->is_maybe && !has_request(&witness->decision, i),
+            "wait %d is %s", i, mg_step_state_name(after->state));
+    if (has_opened(witness, i)) {
+        witness->wait_until_ms[i] =
+            plan->is_until ? cause->facts.until_ms : witness->context.now_ms + plan->wait_ms;
+        WITNESS(witness, !plan->is_until || (cause->kind == MG_CAUSE_FACTS && cause->step == i),
+                "wait %d opens, and its moment was not found", i);
+    }
+    WITNESS(witness,
+            after->state != MG_STEP_DONE || before->state == MG_STEP_DONE || is_by_operator ||
+                witness->wait_until_ms[i] <= witness->context.now_ms,
+            "wait %d ends before its moment", i);
+    WITNESS(witness,
+            after->state != MG_STEP_WAITING || (after->due_at_ms == witness->wait_until_ms[i] &&
+                                                after->due_at_ms != 0 && after->reason == MG_REASON_SLEEPING),
+            "wait %d: its moment has moved", i);
+    WITNESS(witness,
+            before->state != MG_STEP_WAITING || after->state != MG_STEP_PENDING || is_turned_back(witness) ||
+                cause->kind == MG_CAUSE_RESTART,
+            "wait %d begins anew by %s", i, mg_cause_name(cause->kind));
+}
+
 static inline void witness_steps(struct witness *witness, const struct mg_cause *cause)
 {
     for (int i = 0; i < witness->order.step_count; i++) {
         const struct mg_step *before = &witness->before.steps[i], *after = &witness->order.steps[i];
         bool is_sent = has_request(&witness->decision, i);
-        WITNESS(witness, after->attempt == before->attempt + (is_sent ? 1 : 0),
+        WITNESS(witness, after->attempt == before->attempt + (is_sent || has_opened(witness, i) ? 1 : 0),
                 "step %d: the attempt went from %u to %u", i, before->attempt, after->attempt);
         WITNESS(witness, after->is_maybe == witness->is_maybe[i], "step %d: maybe is %d, and should be %d", i,
                 after->is_maybe, witness->is_maybe[i]);
         WITNESS(witness, (after->complete_by_ms != 0) == is_running(after), "step %d: complete-by", i);
+        witness_wait(witness, cause, i);
         witness_generation(witness, cause, i);
         witness_polls(witness, cause, i);
         bool is_asking = after->state == MG_STEP_UNKNOWN && after->due_at_ms == 0;

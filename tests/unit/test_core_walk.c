@@ -45,7 +45,14 @@ static void learn_make(struct world *world, struct mg_step_plan *step)
     }
 }
 
-static void step_make(struct world *world, struct mg_step_plan *step)
+static void wait_make(struct world *world, struct mg_step_plan *step)
+{
+    bool is_until = coin(world, 50);
+    *step = (struct mg_step_plan){
+        .is_wait = true, .is_until = is_until, .wait_ms = is_until ? 0 : 1 + world_pick(world, 30000)};
+}
+
+static void call_make(struct world *world, struct mg_step_plan *step)
 {
     *step = (struct mg_step_plan){.complete_within_ms = 1000 + world_pick(world, 9000),
                                   .undo_complete_within_ms = 1000 + world_pick(world, 9000),
@@ -92,12 +99,12 @@ static void plan_make(struct witness *witness)
     }
     for (int i = 0; i < plan->step_count; i++) {
         struct mg_step_plan *step = &plan->steps[order[i]];
-        step_make(world, step);
+        coin(world, 15) ? wait_make(world, step) : call_make(world, step);
         for (int j = 0; j < i; j++) {
             step->after |= coin(world, 45) ? UINT64_C(1) << order[j] : 0;
         }
         step->needs = has_guards ? step->after & world_random(world) : 0;
-        step->has_guard = has_guards && coin(world, 40);
+        step->has_guard = step->is_until || (has_guards && coin(world, 40));
     }
     for (int round = 0; round < plan->step_count; round++) {
         for (int i = 0; i < plan->step_count; i++) {
@@ -324,7 +331,10 @@ static void operator_settle(struct witness *witness, int step)
 {
     const struct mg_step *at = &witness->order.steps[step];
     const struct remote_key *key = &witness->world.keys[step][at->generation % WORLD_GENERATIONS];
-    if (key->stands) {
+    if (witness->plan.steps[step].is_wait) { /* both words are tried: one ends it, one is refused */
+        (void)operate(witness, MG_CAUSE_SETTLE, step,
+                      coin(&witness->world, 50) ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT, false);
+    } else if (key->stands) {
         bool is_backward = is_undo_open(at) || at->state == MG_STEP_UNDO_FAILED;
         bool lacks_result =
             witness->plan.steps[step].needs_result && (witness->context.known_results >> step & 1) == 0;
@@ -483,7 +493,8 @@ static void ledger_check(struct witness *witness)
         if (witness->order.state == MG_ORDER_PROCESSED) {
             WITNESS(witness, step->state == MG_STEP_DONE || step->state == MG_STEP_SKIPPED,
                     "processed, and step %d is %s", i, mg_step_state_name(step->state));
-            WITNESS(witness, standing == 1 || step->state != MG_STEP_DONE,
+            WITNESS(witness,
+                    standing == (witness->plan.steps[i].is_wait ? 0 : 1) || step->state != MG_STEP_DONE,
                     "step %d is done, and stands %d times", i, standing);
         } else {
             WITNESS(witness, standing == 0 || !witness->plan.steps[i].has_undo,

@@ -232,9 +232,9 @@ START_TEST(json_has_the_places_of_boxes_and_arrows)
     ck_assert_str_eq(
         text.data,
         "{\"width\":224,\"height\":156,\"box_width\":200,\"line\":16,\"guards\":[],\"nodes\":["
-        "{\"step\":\"a\",\"service\":\"service-0\",\"x\":112,\"y\":12,\"height\":46,\"is_pivot\":false,"
+        "{\"step\":\"a\",\"service\":\"service-0\",\"is_wait\":false,\"x\":112,\"y\":12,\"height\":46,\"is_pivot\":false,"
         "\"has_undo\":true,\"guards\":[],\"answers\":[]},"
-        "{\"step\":\"b\",\"service\":\"service-1\",\"x\":112,\"y\":98,\"height\":46,\"is_pivot\":false,"
+        "{\"step\":\"b\",\"service\":\"service-1\",\"is_wait\":false,\"x\":112,\"y\":98,\"height\":46,\"is_pivot\":false,"
         "\"has_undo\":true,\"guards\":[],\"answers\":[]}],"
         "\"edges\":[{\"from\":\"a\",\"to\":\"b\",\"is_need\":false,\"points\":[[112,58],[112,98]]}]}");
 }

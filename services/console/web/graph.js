@@ -74,13 +74,13 @@ function guards(node, graph) {
     node.guards.map((label, index) => line(label, node.x, top + index * graph.line + 12)));
 }
 
-const notesOf = (node) => [node.is_pivot && "pivot: from here the order only goes forward", !node.has_undo && "has no undo"].filter(Boolean);
+const notesOf = (node) => [node.is_pivot && "pivot: from here the order only goes forward", !node.has_undo && !node.is_wait && "has no undo"].filter(Boolean);
 
 function box(node, graph, step) {
   const left = node.x - graph.box_width / 2, inner = 4; // a second line marks the pivot
   const told = step.why ? `${step.words}: ${step.why}` : step.words;
   return svg("g", {class: `box is-${kindOf(step.state)}${NOT_BEGUN.includes(step.state) ? " is-open" : ""}${step.state === "skipped" ? " is-passed" : ""}`, "data-key": node.step},
-    svg("title", {}, [`${node.step}: ${told}`, `service ${node.service}`, ...notesOf(node)].join("; ")),
+    svg("title", {}, [`${node.step}: ${told}`, node.is_wait ? "waits" : `service ${node.service}`, ...notesOf(node)].join("; ")),
     svg("rect", {x: left, y: node.y, width: graph.box_width, height: node.height, rx: 6}),
     node.is_pivot && svg("rect", {class: "pivot", x: left + inner, y: node.y + inner, width: graph.box_width - 2 * inner, height: node.height - 2 * inner, rx: 4}),
     markShow(step.state, {transform: `translate(${left + 9} ${node.y + 8})`}),
