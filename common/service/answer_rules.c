@@ -9,24 +9,6 @@
 
 static const char *const RULE_NAMES[] = {"outcome", "executed", "kinds", NULL};
 
-/* The default of `executed` for an outcome, if the rule does not set it. */
-static enum mg_executed executed_of(enum mg_outcome outcome)
-{
-    switch (outcome) {
-    case MG_OUTCOME_DONE:
-        return MG_EXECUTED_YES;
-    case MG_OUTCOME_ABSENT:
-    case MG_OUTCOME_PERMANENT: /* a refusal */
-        return MG_EXECUTED_NO;
-    case MG_OUTCOME_ACCEPTED: /* begun, not finished */
-    case MG_OUTCOME_TRANSIENT:
-    case MG_OUTCOME_UNKNOWN:
-    case MG_OUTCOME_COUNT:
-        break;
-    }
-    return MG_EXECUTED_MAYBE;
-}
-
 /* "409" or "5xx". */
 static bool read_range(struct mg_slice quoted, struct mg_answer_rule *rule)
 {
@@ -108,7 +90,7 @@ static void read_rule(const struct mg_json_object *answers, const char *pointer,
         return;
     }
     rule->outcome = (enum mg_outcome)outcome;
-    rule->executed = executed >= 0 ? (enum mg_executed)executed : executed_of(rule->outcome);
+    rule->executed = executed >= 0 ? (enum mg_executed)executed : mg_maybe_answered(rule->outcome);
 }
 
 void mg_service_read_answers(const struct mg_json_object *object, struct mg_service *service)
@@ -186,25 +168,19 @@ bool mg_service_has_rule(const struct mg_service *service, enum mg_kind kind, in
            find_rule(service, kind, http_status, false) != NULL;
 }
 
-void mg_service_classify(const struct mg_service *service, enum mg_kind kind, int http_status,
-                         bool is_pollable, enum mg_outcome *ret_outcome, enum mg_executed *ret_executed)
+struct mg_maybe mg_service_classify(const struct mg_service *service, enum mg_kind kind, int http_status,
+                                    bool is_pollable)
 {
     const struct mg_answer_rule *rule = find_rule(service, kind, http_status, true);
     if (rule == NULL) {
         rule = find_rule(service, kind, http_status, false);
     }
     enum mg_outcome outcome = rule != NULL ? rule->outcome : default_outcome(kind, http_status);
-    enum mg_executed executed = rule != NULL ? rule->executed : executed_of(outcome);
-
-    /* A redirect may stand for completed work: its server has received the request. */
-    if (rule == NULL && http_status >= 300 && http_status <= 399) {
-        executed = MG_EXECUTED_MAYBE;
-    }
-    /* Without a poll the 202 is the final answer. */
     if (outcome == MG_OUTCOME_ACCEPTED && !is_pollable) {
-        outcome = MG_OUTCOME_DONE;
-        executed = MG_EXECUTED_YES;
+        return mg_maybe_of(MG_SEEN_UNPOLLED, kind);
     }
-    *ret_outcome = outcome;
-    *ret_executed = executed;
+    if (rule == NULL && http_status >= 300 && http_status <= 399) {
+        return mg_maybe_of(MG_SEEN_REDIRECT, kind);
+    }
+    return (struct mg_maybe){outcome, rule != NULL ? rule->executed : mg_maybe_answered(outcome), false};
 }

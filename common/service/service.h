@@ -12,6 +12,7 @@
 #ifndef MG_SERVICE_SERVICE_H
 #define MG_SERVICE_SERVICE_H
 
+#include "core/maybe.h"
 #include "core/model.h"
 #include "json/json.h"
 #include "service/auth.h"
@@ -85,7 +86,7 @@ enum mg_class mg_service_reread_auth(struct mg_service *service, int *ret_count,
 /* True if a rule of the service file gives this status its meaning. */
 bool mg_service_has_rule(const struct mg_service *service, enum mg_kind kind, int http_status);
 /* Classifies an HTTP status: the service's rules first, then the defaults of answer_rules.c. */
-void mg_service_classify(const struct mg_service *service, enum mg_kind kind, int http_status,
-                         bool is_pollable, enum mg_outcome *ret_outcome, enum mg_executed *ret_executed);
+struct mg_maybe mg_service_classify(const struct mg_service *service, enum mg_kind kind, int http_status,
+                                    bool is_pollable);
 
 #endif

@@ -89,7 +89,7 @@ static bool write_reply(struct mg_job *job, const struct mg_reply_parts *parts)
 {
     const struct mg_request *request = &job->request;
     struct mg_verdict_of_try *last = &job->last;
-    last->executed = mg_verdict_fold(request->kind, last->executed, job->tries.may_have_run);
+    last->executed = mg_maybe_fold(request->kind, last->executed, job->tries.may_have_run);
     job->replied_may_still_act = job->tries.may_still_act;
     mg_buf_finish(&job->reply);
     mg_tries_reply_write(job->served->service, request, last, job->tries.may_still_act, parts, &job->reply);
@@ -106,7 +106,7 @@ static bool is_outdated(const struct mg_job *job)
 {
     bool is_doubtful =
         !mg_outcome_has_result(job->last.outcome) &&
-        mg_verdict_fold(job->request.kind, job->last.executed, job->tries.may_have_run) != job->last.executed;
+        mg_maybe_fold(job->request.kind, job->last.executed, job->tries.may_have_run) != job->last.executed;
     return is_doubtful || job->tries.may_still_act != job->replied_may_still_act;
 }
 

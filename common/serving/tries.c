@@ -19,10 +19,10 @@ void mg_tries_note(struct mg_tries *tries, const struct mg_request *request,
 {
     bool may_have_run = verdict->executed != MG_EXECUTED_NO;
     bool is_judged = request->version >= MG_REQUEST_VERSION_JUDGED && request->kind != MG_KIND_VERIFY;
-    if (is_judged && tries->may_have_run && verdict->executed == MG_EXECUTED_YES) {
-        verdict->executed = MG_EXECUTED_MAYBE; /* the answer may be judged to be a refusal */
+    if (is_judged) {
+        verdict->executed = mg_maybe_fold_judged(verdict->executed, tries->may_have_run);
     }
-    verdict->executed = mg_verdict_fold(request->kind, verdict->executed, tries->may_have_run);
+    verdict->executed = mg_maybe_fold(request->kind, verdict->executed, tries->may_have_run);
     tries->may_have_run = tries->may_have_run || may_have_run;
     tries->may_still_act = tries->may_still_act || verdict->may_still_act;
 }

@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 
-void mg_verdict_make(enum mg_outcome outcome, enum mg_executed executed, enum mg_call_health health,
-                     enum mg_error_reason reason, const char *text, struct mg_verdict_of_try *ret_verdict)
+void mg_verdict_make(struct mg_maybe maybe, enum mg_call_health health, enum mg_error_reason reason,
+                     const char *text, struct mg_verdict_of_try *ret_verdict)
 {
-    ret_verdict->outcome = outcome;
-    ret_verdict->executed = executed;
-    ret_verdict->may_still_act = false;
+    ret_verdict->outcome = maybe.outcome;
+    ret_verdict->executed = maybe.executed;
+    ret_verdict->may_still_act = maybe.may_still_act;
     ret_verdict->health = health;
     ret_verdict->is_probe = false;
     ret_verdict->retry_after_ms = -1;
@@ -28,25 +28,16 @@ void mg_verdict_code_set(struct mg_verdict_of_try *verdict, const char *code)
 
 void mg_verdict_not_made(enum mg_error_reason reason, const char *why, struct mg_verdict_of_try *ret_verdict)
 {
-    mg_verdict_make(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_VOID, reason, why, ret_verdict);
+    mg_verdict_make(mg_maybe_of(MG_SEEN_UNSENT, MG_KIND_DO), MG_CALL_VOID, reason, why, ret_verdict);
 }
 
 void mg_verdict_redelivered(struct mg_verdict_of_try *ret_verdict)
 {
     mg_verdict_make(
-        MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, MG_CALL_VOID, MG_ERROR_REASON_NONE,
+        mg_maybe_of(MG_SEEN_REDELIVERED, MG_KIND_DO), MG_CALL_VOID, MG_ERROR_REASON_NONE,
         "the request came a second time and may be sent at most once: an earlier agent may have sent it",
         ret_verdict);
     mg_verdict_code_set(ret_verdict, "redelivered");
-    ret_verdict->may_still_act = true;
-}
-
-enum mg_executed mg_verdict_fold(enum mg_kind kind, enum mg_executed executed, bool may_have_run_before)
-{
-    if (kind == MG_KIND_VERIFY || !may_have_run_before || executed != MG_EXECUTED_NO) {
-        return executed;
-    }
-    return MG_EXECUTED_MAYBE;
 }
 
 bool mg_outcome_has_result(enum mg_outcome outcome)

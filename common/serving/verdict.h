@@ -6,6 +6,7 @@
 #define MG_SERVING_VERDICT_H
 
 #include "breaker.h"
+#include "core/maybe.h"
 #include "wire/reply.h"
 
 struct mg_verdict_of_try {
@@ -21,9 +22,9 @@ struct mg_verdict_of_try {
     char text[MG_ERROR_TEXT_MAX + 1]; /* ours: it stands in logs. The service's words are in the reply only */
 };
 
-/* One that has ended for the service: it does not act any more, and names no time for a retry. */
-void mg_verdict_make(enum mg_outcome outcome, enum mg_executed executed, enum mg_call_health health,
-                     enum mg_error_reason reason, const char *text, struct mg_verdict_of_try *ret_verdict);
+/* One that names no time for a retry. */
+void mg_verdict_make(struct mg_maybe maybe, enum mg_call_health health, enum mg_error_reason reason,
+                     const char *text, struct mg_verdict_of_try *ret_verdict);
 /* Gives it the code of an error as text, with the reason and the status that the text names. */
 void mg_verdict_code_set(struct mg_verdict_of_try *verdict, const char *code);
 
@@ -34,10 +35,6 @@ void mg_verdict_not_made(enum mg_error_reason reason, const char *why, struct mg
 /* An at_most_once request that an agent may have begun before: its outcome is unknown, and no agent may
  * try. */
 void mg_verdict_redelivered(struct mg_verdict_of_try *ret_verdict);
-
-/* Law 10, sticky maybe: a refusal, or silence before the first byte, proves nothing about an earlier try of
- * the same request. */
-enum mg_executed mg_verdict_fold(enum mg_kind kind, enum mg_executed executed, bool may_have_run_before);
 
 /* Whether a reply of this outcome carries a result. */
 bool mg_outcome_has_result(enum mg_outcome outcome);

@@ -28,13 +28,6 @@ const char *const MG_ERROR_TEXT_PLACES[] = {"/message", "/error/message", "/erro
 static_assert(sizeof(MG_ERROR_TEXT_PLACES) / sizeof(MG_ERROR_TEXT_PLACES[0]) <= MG_ERROR_POINTERS_MAX + 1,
               "they fit");
 
-/* The value if the member is missing, as from agents that do not implement it. For accepted work the verify
- * gives the answer. */
-static bool may_still_act_by_default(enum mg_outcome outcome, enum mg_executed executed)
-{
-    return executed == MG_EXECUTED_MAYBE && outcome != MG_OUTCOME_ACCEPTED;
-}
-
 static bool is_code_char(char c)
 {
     bool is_letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -170,7 +163,7 @@ void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body)
     if (has_reason || reply->error_code[0] != '\0' || reply->error_text[0] != '\0' || has_words) {
         write_error(&json, reply);
     }
-    if (reply->may_still_act != may_still_act_by_default(reply->outcome, reply->executed)) {
+    if (reply->may_still_act != mg_maybe_acts_by_default(reply->outcome, reply->executed)) {
         mg_json_member_bool(&json, "may_still_act", reply->may_still_act);
     }
     if (reply->is_probe) {
@@ -271,7 +264,7 @@ enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *
         reply.is_probe = mg_json_get_bool(&object, "probe", MG_OPTIONAL, false);
     }
     reply.may_still_act = mg_json_get_bool(&object, "may_still_act", MG_OPTIONAL,
-                                           may_still_act_by_default(reply.outcome, reply.executed));
+                                           mg_maybe_acts_by_default(reply.outcome, reply.executed));
     if (faults.class != MG_OK) {
         return faults.class;
     }

@@ -5,6 +5,7 @@
 
 #include "core/backoff.h"
 #include "core/key.h"
+#include "core/maybe.h"
 #include "json/json.h"
 
 #define MG_RESULT_MAX_DEFAULT                                                                                \

@@ -307,10 +307,8 @@ static void code_take(struct mg_reply *reply)
  * so does accepted work. Then the refusal proves nothing about that. */
 static void refuse(struct mg_reply *reply)
 {
-    bool is_proof = reply->kind == MG_KIND_VERIFY ||
-                    (reply->outcome == MG_OUTCOME_DONE && reply->executed == MG_EXECUTED_YES);
+    reply->executed = mg_maybe_refused(reply->kind, reply->outcome, reply->executed);
     reply->outcome = MG_OUTCOME_PERMANENT;
-    reply->executed = is_proof ? MG_EXECUTED_NO : MG_EXECUTED_MAYBE;
     reply->is_refused_by_body = true;
     code_take(reply);
     reply->error_message = find_first(reply->result, MG_ERROR_TEXT_PLACES, false);

@@ -16,18 +16,14 @@ static enum mg_call_health health_of_status(int status)
     return is_failing ? MG_CALL_FAILING : MG_CALL_HEALTHY;
 }
 
-/* Bytes went out, and no whole answer came. A time-out may pass by itself. A broken answer to a do leaves
- * its outcome unknown; the workflow's definition names the way to settle it. A verify only asks, and an
- * undo may be repeated by contract. */
+/* Bytes went out, and no whole answer came. */
 static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer, const char *why,
                           struct mg_verdict_of_try *verdict)
 {
     const char *reason = answer->reason[0] != '\0' ? answer->reason : why;
-    bool is_unknown = kind == MG_KIND_DO && !answer->is_timed_out;
     mg_verdict_make(
-        is_unknown ? MG_OUTCOME_UNKNOWN : MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING,
+        mg_maybe_of(answer->is_timed_out ? MG_SEEN_TIMEOUT : MG_SEEN_BROKEN, kind), MG_CALL_FAILING,
         answer->is_timed_out ? MG_ERROR_REASON_TIMEOUT : MG_ERROR_REASON_BROKEN_ANSWER, reason, verdict);
-    verdict->may_still_act = true;
 }
 
 bool mg_classify_is_json_type(const char *content_type)
@@ -113,9 +109,8 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
                                   const struct mg_http_answer *answer, const struct mg_reading *reading,
                                   struct mg_verdict_of_try *verdict)
 {
-    enum mg_outcome outcome;
-    enum mg_executed executed;
-    mg_service_classify(service, kind, answer->status, is_pollable, &outcome, &executed);
+    struct mg_maybe maybe = mg_service_classify(service, kind, answer->status, is_pollable);
+    const enum mg_outcome outcome = maybe.outcome;
     if ((mg_outcome_has_result(outcome) || answer->body.len > 0) && may_be_cut(service, answer, reading)) {
         classify_half(kind, answer, /* a refusal may have no body */
                       "the answer may be cut off: it gave no length, and its body is no whole JSON; send "
@@ -134,20 +129,17 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
     }
     bool is_foreign = outcome == MG_OUTCOME_ABSENT && !is_own(service, kind, answer, reading);
     bool is_refusing_page = outcome == MG_OUTCOME_PERMANENT && is_page;
-    if (is_foreign) {
-        outcome = MG_OUTCOME_TRANSIENT;
+    if (is_foreign || is_refusing_page) {
+        maybe = mg_maybe_of(is_foreign ? MG_SEEN_FOREIGN_ABSENT : MG_SEEN_REFUSING_PAGE, kind);
     }
-    if (is_foreign || is_refusing_page) { /* some proxies refuse an answer after the service has acted */
-        executed = MG_EXECUTED_MAYBE;
+    if (may_be_given_up(service, kind, answer, maybe.outcome, is_page)) {
+        mg_maybe_give_up(&maybe);
     }
-    mg_verdict_make(outcome, executed, health_of_status(answer->status), MG_ERROR_REASON_NONE, "", verdict);
+    maybe.may_still_act = maybe.may_still_act || (answer->status == 202 && maybe.outcome == MG_OUTCOME_DONE);
+    mg_verdict_make(maybe, health_of_status(answer->status), MG_ERROR_REASON_NONE, "", verdict);
     verdict->http_status = answer->status;
     verdict->retry_after_ms = answer->retry_after_ms;
-    bool is_given_up =
-        executed == MG_EXECUTED_MAYBE && may_be_given_up(service, kind, answer, outcome, is_page);
-    bool is_unpolled = answer->status == 202 && outcome == MG_OUTCOME_DONE;
-    verdict->may_still_act = is_given_up || is_unpolled;
-    if (!mg_outcome_has_result(outcome)) {
+    if (!mg_outcome_has_result(maybe.outcome)) {
         classify_refusal(service, answer, verdict);
     }
     if (is_foreign || is_refusing_page) {
@@ -175,7 +167,7 @@ void mg_classify_answer(const struct mg_service *service, enum mg_kind kind, boo
         break;
     }
     bool is_hasty = answer->is_timed_out && budget_ms < MG_CONNECT_TIMEOUT_MS;
-    mg_verdict_make(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, is_hasty ? MG_CALL_FAILING : MG_CALL_UNREACHABLE,
+    mg_verdict_make(mg_maybe_of(MG_SEEN_UNSENT, kind), is_hasty ? MG_CALL_FAILING : MG_CALL_UNREACHABLE,
                     MG_ERROR_REASON_BREAKER_OPEN,
                     answer->reason[0] != '\0' ? answer->reason : "nothing could be sent", ret_verdict);
 }

@@ -223,13 +223,11 @@ static bool is_refusal_of_service(const struct mg_reply *reply)
     return reply->is_refused_by_body || (is_answer && !is_foreign);
 }
 
-/* Law 10, sticky maybe: a do that is repeated to learn its result proves that nothing stands only by a
- * refusal that replays the first one. */
 static enum mg_executed executed_of(const struct mg_reply *reply, const struct mg_step *step)
 {
     bool is_learning = mg_step_is_backward(step) && reply->kind == MG_KIND_DO;
-    bool is_refusal = reply->outcome == MG_OUTCOME_PERMANENT || reply->outcome == MG_OUTCOME_ABSENT;
-    return is_learning && is_refusal && !is_refusal_of_service(reply) ? MG_EXECUTED_MAYBE : reply->executed;
+    return is_learning ? mg_maybe_learned(reply->outcome, reply->executed, is_refusal_of_service(reply))
+                       : reply->executed;
 }
 
 /* The reply as the step's conditions judge it; that of the agent if there are none. The item keeps the

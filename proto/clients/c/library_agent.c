@@ -85,7 +85,8 @@ static void handlers_close(struct mg_served *served)
 static void not_handled(struct mg_job *job, enum mg_outcome outcome, const char *code, const char *why)
 {
     struct mg_verdict_of_try verdict;
-    mg_verdict_make(outcome, MG_EXECUTED_NO, MG_CALL_VOID, MG_ERROR_REASON_NONE, why, &verdict);
+    mg_verdict_make((struct mg_maybe){outcome, MG_EXECUTED_NO, false}, MG_CALL_VOID, MG_ERROR_REASON_NONE,
+                    why, &verdict);
     mg_verdict_code_set(&verdict, code);
     mg_job_tried(job, &verdict, NULL);
 }

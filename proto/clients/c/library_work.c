@@ -127,7 +127,8 @@ static void answer(struct mg_library_work *work, enum mg_outcome outcome, enum m
     }
     (void)mg_error_code_append(mg_slice_of(code), plain_code);
     mg_text_copy_plain(mg_slice_of(text != NULL ? text : ""), plain_text, sizeof(plain_text));
-    mg_verdict_make(outcome, executed, health, MG_ERROR_REASON_NONE, plain_text, &work->verdict);
+    mg_verdict_make((struct mg_maybe){outcome, executed, false}, health, MG_ERROR_REASON_NONE, plain_text,
+                    &work->verdict);
     mg_verdict_code_set(&work->verdict, plain_code);
     work->is_answered = true;
 }

@@ -290,11 +290,11 @@ END_TEST
 
 START_TEST(a_refusal_proves_nothing_about_an_earlier_try)
 {
-    ck_assert_int_eq(mg_verdict_fold(MG_KIND_DO, MG_EXECUTED_NO, false), MG_EXECUTED_NO);
-    ck_assert_int_eq(mg_verdict_fold(MG_KIND_DO, MG_EXECUTED_NO, true), MG_EXECUTED_MAYBE);
-    ck_assert_int_eq(mg_verdict_fold(MG_KIND_UNDO, MG_EXECUTED_NO, true), MG_EXECUTED_MAYBE);
-    ck_assert_int_eq(mg_verdict_fold(MG_KIND_DO, MG_EXECUTED_YES, true), MG_EXECUTED_YES);
-    ck_assert_int_eq(mg_verdict_fold(MG_KIND_VERIFY, MG_EXECUTED_NO, true), MG_EXECUTED_NO);
+    ck_assert_int_eq(mg_maybe_fold(MG_KIND_DO, MG_EXECUTED_NO, false), MG_EXECUTED_NO);
+    ck_assert_int_eq(mg_maybe_fold(MG_KIND_DO, MG_EXECUTED_NO, true), MG_EXECUTED_MAYBE);
+    ck_assert_int_eq(mg_maybe_fold(MG_KIND_UNDO, MG_EXECUTED_NO, true), MG_EXECUTED_MAYBE);
+    ck_assert_int_eq(mg_maybe_fold(MG_KIND_DO, MG_EXECUTED_YES, true), MG_EXECUTED_YES);
+    ck_assert_int_eq(mg_maybe_fold(MG_KIND_VERIFY, MG_EXECUTED_NO, true), MG_EXECUTED_NO);
 }
 END_TEST
 
