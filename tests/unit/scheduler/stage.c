@@ -5,8 +5,10 @@
 #include "stage.h"
 
 #include <check.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 
@@ -119,36 +121,166 @@ void stage_submit(const char *order_id, bool is_again)
     stage_submit_from(order_id, "[14.00]", "client", is_again);
 }
 
-void stage_reply(const struct stage_reply *reply)
+void stage_begin(const char *order_id)
 {
-    char body[2048], error[1024] = "", reason[64] = "", status[32] = "";
-    if (reply->reason != NULL) {
-        snprintf(reason, sizeof(reason), "\"reason\":\"%s\",", reply->reason);
+    stage_submit(order_id, false);
+    stage_settle();
+}
+
+/* The words of a reply; NULL: there is none. */
+struct reply_words {
+    const char *kind, *outcome, *executed, *code, *reason, *message, *body, *result, *status, *exchange;
+    bool is_over, is_probe, is_again;
+    uint32_t delivery_count;
+};
+
+/* The next word. Quotes around its value, which may hold blanks, are dropped. NULL: there is none. */
+static char *word_next(char **rest)
+{
+    char *word = *rest + strspn(*rest, " ");
+    size_t len = strcspn(word, " '");
+    if (word[len] == '\'') {
+        memmove(&word[len], &word[len + 1], strlen(&word[len]));
+        len += strcspn(&word[len], "'");
     }
-    if (reply->http_status != 0) {
-        snprintf(status, sizeof(status), ",\"http_status\":%d", reply->http_status);
+    *rest = word[len] == '\0' ? &word[len] : &word[len + 1];
+    word[len] = '\0';
+    return word[0] != '\0' ? word : NULL;
+}
+
+static bool is_among(const char *word, const char *const *words)
+{
+    while (*words != NULL && strcmp(*words, word) != 0) {
+        words++;
     }
-    if (reply->error_code != NULL) {
-        snprintf(error, sizeof(error),
-                 ",\"error\":{\"code\":\"%s\",%s\"text\":\"\",\"message\":\"%s\",\"body\":%s}",
-                 reply->error_code, reason, reply->message != NULL ? reply->message : "",
-                 reply->body != NULL ? reply->body : "\"\"");
+    return *words != NULL;
+}
+
+static void word_set(const char **ret_member, const char *value)
+{
+    ck_assert_msg(*ret_member == NULL, "a second word like %s", value);
+    *ret_member = value;
+}
+
+/* NAME=VALUE. */
+static void value_take(struct reply_words *words, char *word, char *value)
+{
+    const struct {
+        const char *name, **member;
+    } NAMED[] = {{"outcome", &words->outcome}, {"reason", &words->reason}, {"message", &words->message},
+                 {"body", &words->body},       {"result", &words->result}, {"status", &words->status},
+                 {"via", &words->exchange}};
+    *value++ = '\0';
+    for (size_t i = 0; i < sizeof(NAMED) / sizeof(NAMED[0]); i++) {
+        if (strcmp(NAMED[i].name, word) == 0) {
+            word_set(NAMED[i].member, value);
+            return;
+        }
     }
+    ck_assert_str_eq(word, "delivered");
+    words->delivery_count = (uint32_t)strtoul(value, NULL, 10);
+}
+
+static void word_take(struct reply_words *words, char *word)
+{
+    static const char *const KINDS[] = {"do", "undo", "verify", NULL},
+                             *const EXECUTED[] = {"yes", "no", "maybe", NULL},
+                             *const OUTCOMES[] = {"done",    "accepted", "transient", "permanent",
+                                                  "unknown", "absent",   NULL};
+    char *value = strchr(word, '=');
+    if (value != NULL) {
+        value_take(words, word, value);
+    } else if (strcmp(word, "over") == 0) {
+        words->is_over = true;
+    } else if (strcmp(word, "probe") == 0) {
+        words->is_probe = true;
+    } else if (strcmp(word, "again") == 0) {
+        words->is_again = true;
+    } else {
+        word_set(is_among(word, KINDS)      ? &words->kind
+                 : is_among(word, OUTCOMES) ? &words->outcome
+                 : is_among(word, EXECUTED) ? &words->executed
+                                            : &words->code,
+                 word);
+    }
+}
+
+static const char *or_else(const char *word, const char *otherwise)
+{
+    return word != NULL ? word : otherwise;
+}
+
+/* Members of the reply, each with a comma before it. */
+static void reply_rest(const struct reply_words *words, char *ret_text, size_t size)
+{
+    struct mg_buf text;
+    mg_buf_init(&text, size);
+    if (words->code != NULL) {
+        mg_buf_printf(&text, ",\"error\":{\"code\":\"%s\",", words->code);
+        if (words->reason != NULL) {
+            mg_buf_printf(&text, "\"reason\":\"%s\",", words->reason);
+        }
+        mg_buf_printf(&text, "\"text\":\"\",\"message\":\"%s\",\"body\":%s}", or_else(words->message, ""),
+                      or_else(words->body, "\"\""));
+    }
+    if (words->status != NULL) {
+        mg_buf_printf(&text, ",\"http_status\":%s", words->status);
+    }
+    mg_buf_append_text(&text, words->is_over ? ",\"may_still_act\":false" : "");
+    mg_buf_append_text(&text, words->is_probe ? ",\"probe\":true" : "");
+    ck_assert(!text.failed);
+    (void)snprintf(ret_text, size, "%.*s", (int)text.len, text.len > 0 ? text.data : "");
+    mg_buf_finish(&text);
+}
+
+static void reply_deliver(const char *format, va_list arguments)
+{
+    char line[1500], body[4096], rest[1024], *at = line, *word;
+    struct reply_words words = {0};
+    ck_assert_int_lt(vsnprintf(line, sizeof(line), format, arguments), (int)sizeof(line));
+    ck_assert_ptr_null(strstr(line, "(null)"));
+    char *attempt = strchr(word_next(&at), '#');
+    ck_assert_msg(attempt != NULL, "no attempt: %s", line);
+    *attempt++ = '\0';
+    char *step = strrchr(line, '.');
+    ck_assert_msg(step != NULL, "no step: %s", line);
+    *step++ = '\0';
+    while ((word = word_next(&at)) != NULL) {
+        word_take(&words, word);
+    }
+    const char *outcome = or_else(words.outcome, "done");
+    bool is_done = strcmp(outcome, "done") == 0 || strcmp(outcome, "accepted") == 0;
+    const char *executed = is_done ? "yes" : strcmp(outcome, "unknown") == 0 ? "maybe" : "no";
+    reply_rest(&words, rest, sizeof(rest));
     snprintf(body, sizeof(body),
-             "{\"v\":1,\"order_id\":\"%s\",\"step\":\"%s\",\"attempt\":%u,\"kind\":\"%s\",\"outcome\":\"%s\","
-             "\"executed\":\"%s\",\"result\":%s%s%s%s%s}",
-             reply->order_id, reply->step, reply->attempt, reply->kind != NULL ? reply->kind : "do",
-             reply->outcome != NULL ? reply->outcome : "done",
-             reply->executed != NULL ? reply->executed : "yes",
-             reply->result != NULL ? reply->result : "{\"ref\":7.50}", error, status,
-             reply->is_over ? ",\"may_still_act\":false" : "", reply->is_probe ? ",\"probe\":true" : "");
+             "{\"v\":1,\"order_id\":\"%s\",\"step\":\"%s\",\"attempt\":%s,\"kind\":\"%s\",\"outcome\":\"%s\","
+             "\"executed\":\"%s\",\"result\":%s%s}",
+             line, step, attempt, or_else(words.kind, "do"), outcome, or_else(words.executed, executed),
+             or_else(words.result, "{\"ref\":7.50}"), rest);
     struct fake_delivery delivery = {.consumer = MG_LANE_REPLIES,
                                      .type = "reply",
                                      .body = body,
-                                     .is_redelivered = reply->is_again,
-                                     .delivery_count = reply->delivery_count,
-                                     .exchange = reply->exchange};
+                                     .is_redelivered = words.is_again,
+                                     .delivery_count = words.delivery_count,
+                                     .exchange = words.exchange};
     fake_broker_deliver(&delivery);
+}
+
+void stage_reply(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    reply_deliver(format, arguments);
+    va_end(arguments);
+}
+
+void stage_answer(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    reply_deliver(format, arguments);
+    va_end(arguments);
+    stage_settle();
 }
 
 static void command_deliver(const char *command_id, const char *order_id, const char *words,

@@ -40,28 +40,22 @@ void stage_pass(int64_t ms);
 void stage_rest_over(void);
 
 void stage_submit(const char *order_id, bool is_again);
+void stage_begin(const char *order_id); /* submits it and settles */
 /* A submission with its own items and a reply queue; NULL: no reply queue. */
 void stage_submit_from(const char *order_id, const char *items, const char *reply_to, bool is_again);
 
-struct stage_reply {
-    const char *order_id, *step;
-    uint32_t attempt;
-    const char *kind;     /* NULL: do */
-    const char *outcome;  /* NULL: done */
-    const char *executed; /* NULL: yes */
-    bool is_again;
-    uint32_t delivery_count;
-    const char *exchange;   /* that it came through */
-    const char *error_code; /* NULL: no error */
-    const char *reason;     /* error.reason, NULL: none; it is given with a code */
-    int http_status;        /* 0: none */
-    const char *message;    /* the service's own, NULL: none; it is given with a code */
-    const char *body;       /* kept of its answer, as a JSON string; likewise */
-    const char *result;     /* JSON; NULL: {"ref":7.50} */
-    bool is_over;           /* the service has answered: it does not act any more */
-    bool is_probe;          /* of a service that is down still */
-};
-void stage_reply(const struct stage_reply *reply);
+/*
+ * "o1.reserve#2 verify transient http_503 over": a reply about attempt 2 of that step. Its words, in any
+ * order:
+ * - a kind (do, undo, verify), an outcome, and whether it was executed (yes, no, maybe). Without these: do,
+ * done, and yes if it is done or accepted, maybe if it is unknown, else no;
+ * - the error's code, and with it reason=WORD, message=TEXT, body=JSON;
+ * - result=JSON, otherwise {"ref":7.50}; status=HTTP-STATUS;
+ * - over: the service acts no more; probe: it is still down; again: redelivered; delivered=TIMES;
+ * via=EXCHANGE. A value with blanks stands in single quotes.
+ */
+void stage_reply(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void stage_answer(const char *format, ...) __attribute__((format(printf, 1, 2))); /* and settles */
 /* `words`: members of the command besides v, command_id, order_id. */
 void stage_command(const char *command_id, const char *order_id, const char *words, const char *reply_to);
 void stage_command_again(const char *command_id, const char *order_id, const char *words); /* redelivered */

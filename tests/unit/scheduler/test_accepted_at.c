@@ -65,16 +65,13 @@ START_TEST(each_request_has_the_moment_of_the_row)
     assert_sent(2);
     stage_pass(3000);
     mg_cache_clear(&stage_scheduler->cache); /* as in another instance */
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "reserve", .attempt = 1, .outcome = "transient", .executed = "no"});
-    stage_settle();
+    stage_answer("o1.reserve#1 transient");
     stage_pass(1000);
     stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
     stage_settle();
     assert_sent(3);
     stage_pass(1000);
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 2});
-    stage_settle();
+    stage_answer("o1.reserve#2");
     assert_sent(4); /* charge: its condition is true */
     ck_assert_int_eq(fake_store_order("o1")->created_at_ms, accepted_at_ms);
     stage_finish();
@@ -86,13 +83,10 @@ START_TEST(an_undo_has_the_moment_of_the_row)
     stage_start();
     fake_store.definition = TIMED;
     submit(false);
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.reserve#1");
     stage_pass(3000);
     mg_cache_clear(&stage_scheduler->cache);
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "permanent", .executed = "no"});
-    stage_settle();
+    stage_answer("o1.charge#1 permanent");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "\"path\":\"/u\""));
     assert_sent(3);
     stage_finish();
@@ -111,10 +105,8 @@ START_TEST(label_and_output_have_the_moment_of_the_row)
     ck_assert_int_eq(record->label_count, 1);
     ck_assert(mg_slice_is(record->labels[0].value, moment));
     stage_pass(3000);
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "charge", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.reserve#1");
+    stage_answer("o1.charge#1");
     const char *output = strstr(fake_broker_last("status")->body, "\"output\":{");
     ck_assert_ptr_nonnull(output);
     ck_assert_ptr_nonnull(strstr(output, moment_of_row()));

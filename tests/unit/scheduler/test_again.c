@@ -46,14 +46,9 @@ static int requests_of(const char *correlation)
 static void refusal_sends_b(void)
 {
     fake_store.definition = BESIDE;
-    stage_submit("o1", false);
-    stage_settle();
-    struct stage_reply reply = {
-        .order_id = "o1", .step = "a", .attempt = 1, .outcome = "transient", .executed = "no"};
-    stage_reply(&reply);
-    reply.step = "b";
-    stage_reply(&reply);
-    stage_settle();
+    stage_begin("o1");
+    stage_reply("o1.a#1 transient");
+    stage_answer("o1.b#1 transient");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
     ck_assert_int_eq(stage_step("o1", 1), MG_STEP_WAITING);
     fake_store_record("o1")->order.steps[1].due_at_ms += 60000;
@@ -102,13 +97,7 @@ START_TEST(effects_of_a_refused_request_are_made_again_with_no_other_cause)
     stage_settle();
     ck_assert_int_eq(stage_step("o1", 1), MG_STEP_RUNNING);
     stage_submit("o1", true);
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "a",
-                                      .attempt = 1,
-                                      .outcome = "transient",
-                                      .executed = "no",
-                                      .is_again = true});
-    stage_settle();
+    stage_answer("o1.a#1 transient again");
     ck_assert_int_eq(requests_of("o1.b.2.do"), 1);
     ck_assert_int_eq(requests_of("o1.a.2.do"), 1);
 }

@@ -22,13 +22,7 @@
 
 static void answer(uint32_t attempt, const char *kind, const char *result)
 {
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = attempt,
-                                      .kind = kind,
-                                      .result = result,
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.reserve#%d %s result='%s' over", attempt, kind, result);
 }
 
 static void poll_due(uint32_t attempt)
@@ -45,8 +39,7 @@ static void poll_due(uint32_t attempt)
 static void begin(const char *definition)
 {
     fake_store.definition = definition;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
 }
 
 static bool error_is(const char *code, const char *text)
@@ -151,13 +144,7 @@ END_TEST
 START_TEST(a_refusal_after_a_doubtful_try_is_undone)
 {
     begin(POLLED);
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .executed = "maybe",
-                                      .result = DECLINED,
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.reserve#1 maybe result='%s' over", DECLINED);
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_RUNNING);
 }
@@ -183,14 +170,7 @@ START_TEST(a_verify_that_an_agent_calls_refused_is_only_a_failed_one)
     begin(POLLED);
     answer(1, "do", "{\"state\":\"PENDING\"}");
     poll_due(1);
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 2,
-                                      .kind = "verify",
-                                      .outcome = "permanent",
-                                      .executed = "no",
-                                      .error_code = "refused"});
-    stage_settle();
+    stage_answer("o1.reserve#2 verify permanent refused");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
     ck_assert(fake_store_order("o1")->order.steps[0].is_maybe);
 }

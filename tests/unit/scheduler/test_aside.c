@@ -15,8 +15,7 @@ static void overdue(const char *order_id)
 static void two_orders_run(void)
 {
     stage_submit("o1", false);
-    stage_submit("o2", false);
-    stage_settle();
+    stage_begin("o2");
     ck_assert_int_eq(fake_broker.acked, 2);
 }
 
@@ -191,7 +190,7 @@ START_TEST(a_command_that_was_decided_before_gives_its_statuses_again)
 
     fake_store.refused = "o1";
     fake_store.refusal = MG_REFUSAL_PASSING;
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 4, .kind = "undo"});
+    stage_reply("o1.reserve#4 undo");
     pass(2000);
     ck_assert_int_eq(aside_count(), 1);
     int acked = fake_broker.acked;
@@ -269,8 +268,7 @@ START_TEST(a_crowd_with_one_fault_is_not_judged_and_stays)
 {
     char order_id[8], reason[512];
     crowd_submit();
-    stage_submit("o9", false);
-    stage_settle();
+    stage_begin("o9");
     fake_store.refused = "o9"; /* the oldest waits for another fault */
     fake_store.refusal = MG_REFUSAL_PASSING;
     fake_store.sqlstate = "55P03";
@@ -316,8 +314,7 @@ START_TEST(few_orders_with_one_fault_are_not_judged_while_only_new_ones_are_writ
     reply("o2");
     for (int i = 3; i < 7; i++) { /* a new one now and then; its step cannot be done, either */
         (void)snprintf(order_id, sizeof(order_id), "o%d", i);
-        stage_submit(order_id, false);
-        stage_settle();
+        stage_begin(order_id);
         ck_assert_int_eq(stage_order(order_id), MG_ORDER_PROCESSING);
         (void)snprintf(refused, sizeof(refused), "o[1-%d]", i);
         reply(order_id);
@@ -352,8 +349,7 @@ START_TEST(a_single_order_without_a_witness_waits_long_before_it_is_set_aside)
     fake_store.refused = "o2";
     reply("o2");
     pass(1000);
-    stage_submit("o4", false);
-    stage_settle();
+    stage_begin("o4");
     reply("o4"); /* the witness */
     pass(15000);
     ck_assert_int_eq(fake_broker.rejected, 2);
@@ -398,8 +394,7 @@ START_TEST(later_causes_join_the_waiting_order)
     for (int i = 0; i < 3; i++) {
         overdue("o1");
     }
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(fake_broker.acked, acked + 3); /* the commands are redelivered anyway */
     ck_assert_int_eq(stage_scheduler->shared.works.apart_count, 2);
     stage_command("c-1", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", "amq.gen-tool");
@@ -445,8 +440,7 @@ START_TEST(few_causes_of_a_waiting_order_are_kept)
     reply("o1");
     pass(1000);
     for (int i = 0; i < most + 20; i++) {
-        stage_submit("o1", false);
-        stage_settle();
+        stage_begin("o1");
     }
     ck_assert_int_eq(stage_scheduler->aside.held[MG_LANE_NORMAL], most);
     ck_assert_int_eq(stage_scheduler->shared.works.left.count, 20);

@@ -16,14 +16,13 @@
 
 static void reply(const char *order_id, const char *step, uint32_t attempt)
 {
-    stage_reply(&(struct stage_reply){.order_id = order_id, .step = step, .attempt = attempt});
+    stage_reply("%s.%s#%d", order_id, step, attempt);
 }
 
 /* Would catch: a read for each cause, which costs a round trip and half as much as the write. */
 START_TEST(an_order_of_ones_own_is_not_read)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     int loads = fake_store.loads;
     stage_submit("o2", false);
     reply("o1", "reserve", 1);
@@ -43,8 +42,7 @@ END_TEST
 /* Would catch: a decision on a state that another instance has changed since. */
 START_TEST(a_later_write_of_another_scheduler_is_detected)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     fake_store_bump("o1");
     int loads = fake_store.loads, commits = fake_store.commits;
     reply("o1", "reserve", 1);
@@ -62,8 +60,7 @@ END_TEST
  * alone. */
 START_TEST(a_reply_that_does_not_fit_what_is_remembered_is_not_judged_by_it)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     int loads = fake_store.loads, commits = fake_store.commits;
     reply("o1", "reserve", 1);
     reply("o1", "reserve", 1); /* in the same batch: the first is decided, the second repeats it */
@@ -81,12 +78,10 @@ END_TEST
 /* Would catch: an order made twice, or a client without an answer, because the order was taken for new. */
 START_TEST(an_order_that_is_not_new_is_found_out)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     mg_cache_clear(&stage_scheduler->cache); /* as in another instance */
     int statuses = fake_broker_count("status");
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(fake_store_event_count("o1"), 1);
     ck_assert_int_eq(fake_broker_count("status"), statuses + 1);
     ck_assert_int_eq(fake_broker_count("request"), 1);
@@ -102,8 +97,7 @@ END_TEST
 /* Would catch: a refusal by guess of an existing order, because its workflow was given another name. */
 START_TEST(a_workflow_that_is_unknown_is_refused_once)
 {
-    stage_submit("o0", false);
-    stage_settle();
+    stage_begin("o0");
     int loads = fake_store.loads;
     fake_broker_deliver(
         &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
@@ -118,14 +112,12 @@ END_TEST
 /* Would catch: a submission that is acked and never answered, because another in its batch made the order. */
 START_TEST(a_cause_without_a_decision_is_not_acked_with_its_neighbour)
 {
-    stage_submit("o0", false);
-    stage_settle();
+    stage_begin("o0");
     fake_broker_deliver(
         &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
                                 .body = "{\"order_id\":\"o1\",\"workflow\":\"three\",\"payload\":{}}",
                                 .message_id = "o1"});
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(fake_store_event_count("o1"), 1);
     ck_assert_int_eq(fake_broker_count("submission"), 1); /* refused: other bytes than the order's */
     ck_assert_int_eq(fake_broker.acked, 3);
@@ -136,13 +128,11 @@ END_TEST
  * clock of the earlier server. */
 START_TEST(nothing_is_remembered_of_a_session_that_is_lost)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     int loads = fake_store.loads;
     fake_store.options.on_state(fake_store.options.arg, false, "away");
     fake_store.options.on_state(fake_store.options.arg, true, "");
-    stage_submit("o2", false); /* is new, but the clock is read */
-    stage_settle();
+    stage_begin("o2"); /* is new, but the clock is read */
     ck_assert_int_eq(fake_store.loads, loads + 1);
     reply("o1", "reserve", 1);
     stage_settle();

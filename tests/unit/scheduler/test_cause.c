@@ -36,26 +36,11 @@ static bool has_error(const char *code)
 START_TEST(the_cause_of_a_failed_step_is_the_answer_to_its_do)
 {
     fake_store.definition = DOUBTING;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     for (uint32_t attempt = 1; attempt <= 3; attempt += 2) {
-        stage_reply(&(struct stage_reply){.order_id = "o1",
-                                          .step = "reserve",
-                                          .attempt = attempt,
-                                          .outcome = "transient",
-                                          .executed = "maybe",
-                                          .error_code = "http_500",
-                                          .is_over = true});
-        stage_settle();
+        stage_answer("o1.reserve#%d transient maybe http_500 over", attempt);
         ck_assert_int_eq(fake_store_order("o1")->order.steps[0].kind, MG_KIND_VERIFY);
-        stage_reply(&(struct stage_reply){.order_id = "o1",
-                                          .step = "reserve",
-                                          .attempt = attempt + 1,
-                                          .kind = "verify",
-                                          .outcome = "absent",
-                                          .executed = "no",
-                                          .error_code = "http_404"});
-        stage_settle();
+        stage_answer("o1.reserve#%d verify absent http_404", attempt + 1);
         ck_assert(has_error("http_500"));
         due(attempt + 1);
     }
@@ -66,15 +51,7 @@ END_TEST
 
 static void reply(uint32_t attempt, const char *kind, const char *outcome, const char *code)
 {
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = attempt,
-                                      .kind = kind,
-                                      .outcome = outcome,
-                                      .executed = "maybe",
-                                      .error_code = code,
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.reserve#%d %s %s maybe %s over", attempt, kind, outcome, code);
 }
 
 /* Would catch: a failed verify that is recorded nowhere; the failure of an earlier attempt, shown for work
@@ -82,31 +59,16 @@ static void reply(uint32_t attempt, const char *kind, const char *outcome, const
 START_TEST(the_answer_to_a_verify_stands_where_nothing_else_is_known)
 {
     fake_store.definition = DOUBTING;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     reply(1, "do", "transient", "http_500");
     reply(2, "verify", "transient", "http_503"); /* it is verified again */
     ck_assert(has_error("http_500"));
     due(2);
     reply(3, "verify", "accepted", "http_202");
     ck_assert(has_error("http_500"));
-    stage_submit("o2", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o2",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .outcome = "unknown",
-                                      .executed = "maybe",
-                                      .is_over = true});
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o2",
-                                      .step = "reserve",
-                                      .attempt = 2,
-                                      .kind = "verify",
-                                      .outcome = "transient",
-                                      .executed = "no",
-                                      .error_code = "http_401"});
-    stage_settle();
+    stage_begin("o2");
+    stage_answer("o2.reserve#1 unknown over");
+    stage_answer("o2.reserve#2 verify transient http_401");
     ck_assert(mg_slice_is(fake_store_record("o2")->steps[0].error_code, "http_401"));
 }
 END_TEST
@@ -127,32 +89,16 @@ END_TEST
 
 static void step_reply(const char *step, uint32_t attempt, const char *kind, const char *outcome)
 {
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = step,
-                                      .attempt = attempt,
-                                      .kind = kind,
-                                      .outcome = outcome,
-                                      .executed = strcmp(outcome, "done") == 0 ? "yes" : "no",
-                                      .error_code = strcmp(outcome, "done") == 0 ? NULL : "http_503",
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.%s#%u %s %s %s over", step, attempt, kind, outcome,
+                 strcmp(outcome, "done") == 0 ? "yes" : "no http_503");
 }
 
 static void decline(void)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     step_reply("reserve", 1, "do", "done");
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "charge",
-                                      .attempt = 1,
-                                      .outcome = "permanent",
-                                      .executed = "no",
-                                      .error_code = "http_422/card_declined",
-                                      .message = "no cover",
-                                      .body = "\"{\\\"code\\\":7}\"",
-                                      .is_over = true});
-    stage_settle();
+    stage_answer(
+        "o1.charge#1 permanent http_422/card_declined message='no cover' body=\"{\\\"code\\\":7}\" over");
 }
 
 static void command(const char *word)
@@ -195,8 +141,7 @@ START_TEST(a_client_gets_the_cause_in_the_services_words)
     expect_status("compensating", DECLINED);
     step_reply("reserve", 3, "undo", "done");
     expect_status("compensated", DECLINED);
-    stage_submit("o1", false); /* the same once more, from the stored rows */
-    stage_settle();
+    stage_begin("o1"); /* the same once more, from the stored rows */
     expect_status("compensated", DECLINED);
 }
 END_TEST
@@ -239,8 +184,7 @@ END_TEST
 START_TEST(the_cause_of_an_expiry_is_its_reason)
 {
     fake_store.definition = TWO("compensate");
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     step_reply("reserve", 1, "do", "done");
     fake_store.ahead_ms += 16 * 60 * 1000;
     stage_command("late", "o1", "\"command\":\"expired\",\"by\":\"s\"", NULL);
@@ -253,16 +197,8 @@ END_TEST
 START_TEST(an_agents_own_text_stays_with_the_operator)
 {
     fake_store.definition = TWO("compensate");
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .outcome = "permanent",
-                                      .executed = "no",
-                                      .error_code = "unsendable",
-                                      .is_over = true});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 permanent unsendable over");
     expect_status("compensated", "{\"step\":\"reserve\",\"code\":\"unsendable\"}");
 }
 END_TEST
@@ -284,16 +220,8 @@ static const char *const CAUSES[][2] = {
 START_TEST(a_cause_has_a_status_if_one_refused)
 {
     fake_store.definition = TWO("compensate");
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .outcome = "permanent",
-                                      .executed = "no",
-                                      .error_code = CAUSES[_i][0],
-                                      .is_over = true});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 permanent %s over", CAUSES[_i][0]);
     expect_status("compensated", CAUSES[_i][1]);
 }
 END_TEST
@@ -302,17 +230,8 @@ END_TEST
 START_TEST(the_text_of_a_cause_is_one_plain_line)
 {
     fake_store.definition = TWO("compensate");
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .outcome = "permanent",
-                                      .executed = "no",
-                                      .error_code = "http_422",
-                                      .message = "no\\u001b[31m\\n\\u202ecover",
-                                      .is_over = true});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 permanent http_422 message=no\\u001b[31m\\n\\u202ecover over");
     expect_status("compensated",
                   "{\"step\":\"reserve\",\"code\":\"http_422\",\"text\":\"no [31m  cover\",\"status\":422}");
 }
@@ -320,8 +239,7 @@ END_TEST
 
 START_TEST(a_rejection_has_a_code)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     stage_submit_from("o1", "[15.00]", "client", false);
     stage_settle();
     expect_status("rejected",
@@ -335,14 +253,7 @@ START_TEST(an_absence_found_by_an_undo_is_no_failure)
 {
     fake_store.definition = TWO("compensate");
     decline();
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 2,
-                                      .kind = "undo",
-                                      .outcome = "absent",
-                                      .executed = "no",
-                                      .error_code = "http_404"});
-    stage_settle();
+    stage_answer("o1.reserve#2 undo absent http_404");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDONE);
     ck_assert_ptr_null(fake_store_record("o1")->steps[0].error_code.data);
 }
@@ -355,8 +266,7 @@ START_TEST(a_body_is_cut_however_long_it_comes)
     memset(body, 'x', sizeof(body) - 1);
     body[0] = body[sizeof(body) - 2] = '"';
     fake_store.definition = TWO("error");
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     char text[sizeof(body) + 512];
     (void)snprintf(
         text, sizeof(text),
@@ -390,11 +300,8 @@ static void assert_transitions(int event, const char *expected)
 /* Would catch: a change of the form in which an event is kept for good. */
 START_TEST(the_changes_of_state_are_kept_in_one_form)
 {
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "reserve", .attempt = 1, .outcome = "transient", .executed = "no"});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 transient");
     assert_transitions(
         0, "[{\"step\":\"reserve\",\"from\":\"pending\",\"to\":\"running\",\"attempt\":1,\"kind\":\"do\","
            "\"reason\":\"none\"},{\"from\":\"pending\",\"to\":\"processing\",\"reason\":\"none\"}]");
@@ -407,15 +314,8 @@ END_TEST
 /* Would catch: attempts used up by a token endpoint that is down, and a step that waits without its cause. */
 START_TEST(a_reply_without_an_access_token_counts_nothing)
 {
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .outcome = "transient",
-                                      .executed = "no",
-                                      .error_code = "token_unavailable"});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 transient token_unavailable");
     const struct mg_order *order = &fake_store_order("o1")->order;
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
     ck_assert_int_eq(order->steps[0].reason, MG_REASON_BREAKER_OPEN);
@@ -433,8 +333,7 @@ END_TEST
 START_TEST(a_request_with_headers_has_a_version_of_its_own)
 {
     fake_store.definition = REACHING;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     const char *body = fake_broker_last("request")->body;
     ck_assert_msg(strstr(body, "{\"v\":2,") == body, "%s", body);
     ck_assert_ptr_nonnull(strstr(body, "\"headers\":{\"X-A\":\"o1\"}"));

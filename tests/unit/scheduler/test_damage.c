@@ -98,8 +98,7 @@ static const struct {
 START_TEST(a_damaged_order_is_set_aside_and_not_judged)
 {
     stage_submit("o1", false);
-    stage_submit("o2", false);
-    stage_settle();
+    stage_begin("o2");
     fake_store_bump("o1"); /* not as it is in the cache */
     const struct mg_order_record sound = *fake_store_record("o1");
     DAMAGES[_i].damage(fake_store_record("o1"));
@@ -131,8 +130,7 @@ START_TEST(a_submission_of_a_damaged_workflow_is_set_aside_with_a_status)
         .consumer = MG_LANE_NORMAL,
         .body = "{\"order_id\":\"o1\",\"workflow\":\"other\",\"payload\":{}}",
         .message_id = "o1"};
-    stage_submit("o2", false);
-    stage_settle();
+    stage_begin("o2");
     fake_store.workflow = "other";
     fake_store.definition = "{broken";
     fake_broker_deliver(&submission);

@@ -11,25 +11,17 @@ static bool shows(const char *line)
     return page_shows(stage_scheduler->shared.metrics, line);
 }
 
-static void reply(const char *step, const char *outcome)
-{
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = step, .attempt = 1, .outcome = outcome});
-}
-
 /* Would catch: a figure that is no longer counted, or has another name. */
 START_TEST(an_order_leaves_its_figures)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert(shows("\nmakegood_attempts_total{service=\"inventory\",kind=\"do\"} 1\n"));
     ck_assert(shows("\nmakegood_attempts_total{service=\"payment\",kind=\"do\"} 0\n"));
     ck_assert(shows("\nmakegood_step_seconds_count{service=\"inventory\"} 0\n"));
-    reply("reserve", "done");
-    stage_settle();
+    stage_answer("o1.reserve#1");
     fake_store.ahead_ms = 31000;
     mg_cache_clear(&stage_scheduler->cache); /* the state is read anew, and so is the time */
-    reply("charge", "done");
-    stage_settle();
+    stage_answer("o1.charge#1");
     ck_assert(shows("\nmakegood_submissions_total{outcome=\"accepted\"} 1\n"));
     ck_assert(shows("\nmakegood_orders_total{workflow=\"two\",state=\"processing\"} 1\n"));
     ck_assert(shows("\nmakegood_orders_total{workflow=\"two\",state=\"processed\"} 1\n"));
@@ -49,15 +41,8 @@ START_TEST(failures_are_counted_by_a_bounded_number_of_codes)
 {
     struct mg_gate *gate = mg_gates_of(&stage_scheduler->gates, "inventory");
     struct mg_metrics *all = stage_scheduler->shared.metrics;
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .outcome = "permanent",
-                                      .executed = "no",
-                                      .error_code = "http_422/SOLD_OUT"});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 permanent http_422/SOLD_OUT");
     ck_assert(shows("\nmakegood_failures_total{service=\"inventory\",code=\"http_422/SOLD_OUT\"} 1\n"));
     ck_assert(shows("\nmakegood_failures_total{service=\"inventory\",code=\"other\"} 0\n"));
     const struct mg_metric *other = mg_service_metrics_failure(&gate->metrics, all, "inventory", "a\"b");
@@ -75,10 +60,8 @@ END_TEST
 /* Would catch: repeats and refusals counted as orders. */
 START_TEST(submissions_are_counted_by_outcome)
 {
-    stage_submit("o1", false);
-    stage_settle();
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
+    stage_begin("o1");
     stage_submit_from("o1", "[15.00]", "client", false);
     stage_settle();
     ck_assert(shows("\nmakegood_submissions_total{outcome=\"accepted\"} 1\n"));
@@ -91,8 +74,7 @@ END_TEST
 /* Would catch: the result of a submission counted while it is a guess, and again when it is certain. */
 START_TEST(the_outcome_of_a_submission_counts_once_it_is_known)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     mg_cache_clear(&stage_scheduler->cache); /* as in another instance: the order is taken for new */
     stage_submit("o1", false);
     stage_submit_from("o1", "[14.00]", NULL, false);
@@ -108,17 +90,14 @@ END_TEST
 /* Would catch: a decision that another instance overtook, counted with the one that took its place. */
 START_TEST(a_repeated_decision_counts_once)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     fake_store.next_commit = FAKE_COMMIT_CONFLICT;
-    reply("reserve", "done");
-    stage_settle();
+    stage_answer("o1.reserve#1");
     ck_assert(shows("\nmakegood_conflicts_total 1\n"));
     ck_assert(shows("\nmakegood_outcomes_total{service=\"inventory\",outcome=\"done\"} 1\n"));
     ck_assert(shows("\nmakegood_step_seconds_count{service=\"inventory\"} 1\n"));
     ck_assert(shows("\nmakegood_attempts_total{service=\"payment\",kind=\"do\"} 1\n"));
-    reply("reserve", "done"); /* an old one: it ends nothing */
-    stage_settle();
+    stage_answer("o1.reserve#1"); /* an old one: it ends nothing */
     ck_assert(shows("\nmakegood_outcomes_total{service=\"inventory\",outcome=\"done\"} 1\n"));
 }
 END_TEST
@@ -126,8 +105,7 @@ END_TEST
 /* Would catch: the second copy of a request counted as a second attempt. */
 START_TEST(a_request_that_goes_out_again_is_one_attempt)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     stage_submit("o1", true);
     stage_settle();
     ck_assert_int_eq(fake_broker_count("request"), 2);
@@ -138,8 +116,7 @@ END_TEST
 /* Would catch: queues without metrics. */
 START_TEST(its_queues_are_reported)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert(!shows("makegood_queue_messages{")); /* no queue has been seen yet */
     fake_broker.queue_ready = 4;
     fake_broker.queue_consumers = 2;
@@ -158,8 +135,7 @@ END_TEST
  * elsewhere. */
 START_TEST(without_a_broker_no_queues_are_reported)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     fake_broker_seen();
     ck_assert(shows("makegood_queue_messages{queue=\"orders.intake\"}"));
     fake_broker.options.on_state(fake_broker.options.arg, false, "gone");

@@ -12,20 +12,17 @@
 /* Would catch: a broken path. */
 START_TEST(an_order_goes_from_submission_to_processed)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSING);
     ck_assert_str_eq(fake_broker_last("request")->queue, "agent.inventory.requests");
     ck_assert_str_eq(fake_broker_last("request")->correlation, "o1.reserve.1.do");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "\"items\":[14.00]"));
     ck_assert_str_eq(fake_broker_last("status")->message_id, "o1.1");
     ck_assert_str_eq(fake_broker_last("status")->correlation, "c1");
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.reserve#1");
     ck_assert_str_eq(fake_broker_last("request")->correlation, "o1.charge.1.do");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "\"ref\":7.50"));
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "charge", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.charge#1");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
     ck_assert_str_eq(fake_broker_last("status")->message_id, "o1.2");
     ck_assert_int_eq(fake_broker.acked, 3);
@@ -39,8 +36,7 @@ START_TEST(a_cause_is_acked_only_when_its_effects_are_durable)
 {
     fake_store.is_held = true;
     fake_broker.is_held = true;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(fake_broker.count, 0); /* nothing leaves before the commit */
     ck_assert_int_eq(fake_broker.acked, 0);
     fake_store.is_held = false;
@@ -61,8 +57,7 @@ END_TEST
  */
 START_TEST(a_cause_that_comes_again_makes_its_effects_again)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     int requests = fake_broker_count("request"), statuses = fake_broker_count("status");
     stage_submit("o1", true);
     stage_settle();
@@ -79,8 +74,7 @@ START_TEST(a_cause_that_comes_again_makes_its_effects_again)
     ck_assert_int_eq(fake_broker_count("request"), requests + 2);
     ck_assert_int_eq(fake_store.commits, 2); /* and is written once */
 
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.reserve#1");
     requests = fake_broker_count("request");
     stage_submit("o1", true); /* its attempt is no longer awaited: only the status */
     stage_settle();
@@ -93,13 +87,10 @@ END_TEST
 START_TEST(any_other_duplicate_publishes_nothing)
 {
     stage_submit("o1", false);
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.reserve#1");
+    stage_answer("o1.reserve#1");
     int count = fake_broker.count, commits = fake_store.commits, acked = fake_broker.acked;
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.reserve#1");
     ck_assert_int_eq(fake_broker.count, count);
     ck_assert_int_eq(fake_store.commits, commits);
     ck_assert_int_eq(fake_broker.acked, acked + 1);
@@ -110,12 +101,10 @@ END_TEST
  * 4, version guard). */
 START_TEST(a_lost_race_is_decided_again)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     int requests = fake_broker_count("request");
     fake_store.next_commit = FAKE_COMMIT_CONFLICT;
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.reserve#1");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
     ck_assert_int_eq((int)fake_store_order("o1")->order.version, 3); /* the other instance's and ours */
     ck_assert_int_eq(fake_broker_count("request"), requests + 1); /* nothing of the lost decision went out */
@@ -128,8 +117,7 @@ START_TEST(an_unknown_commit_is_run_again)
 {
     const enum fake_commit kinds[] = {FAKE_COMMIT_UNKNOWN_DONE, FAKE_COMMIT_UNKNOWN_LOST};
     fake_store.next_commit = kinds[_i];
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(fake_broker.count, 0);
     ck_assert_int_eq(fake_broker.acked, 0);
     fake_loop_advance(6000); /* past the backoff */
@@ -149,8 +137,7 @@ START_TEST(a_request_that_is_not_taken_parks_its_step_and_only_then_acks)
     fake_broker.fails_type = "request";
     fake_broker.failure = MG_PUBLISH_REFUSED;
     fake_broker.is_held = true;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     fake_store.is_held = true;
     while (fake_broker_confirm()) {
     }
@@ -173,8 +160,7 @@ START_TEST(the_alert_of_a_returned_request_names_the_command)
 {
     fake_broker.fails_type = "request";
     fake_broker.failure = MG_PUBLISH_RETURNED;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(fake_store.alerts, 1);
     ck_assert_msg(strstr(fake_store.last_alert, "; run: makegood broker apply --service ") != NULL, "%s",
                   fake_store.last_alert);
@@ -206,8 +192,7 @@ END_TEST
 START_TEST(a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_on)
 {
     fake_broker.is_held = true;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     stage_command("c-1", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", NULL);
     stage_settle();
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING); /* its request is still unanswered */
@@ -228,8 +213,7 @@ START_TEST(an_unanswered_request_may_have_happened)
 {
     fake_broker.fails_type = "request";
     fake_broker.failure = MG_PUBLISH_UNKNOWN;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(fake_broker_count("request"), 1);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
     ck_assert(fake_store_order("o1")->order.steps[0].is_maybe);
@@ -247,20 +231,13 @@ static void assert_command_done(const char *command_id, const char *words)
 /* Would catch: a charge for a reservation that was undone before the order began again. */
 START_TEST(a_restarted_order_knows_no_result_of_before)
 {
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "permanent", .executed = "no"});
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 2, .kind = "undo"});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1");
+    stage_answer("o1.charge#1 permanent");
+    stage_answer("o1.reserve#2 undo");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATED);
     assert_command_done("c-1", "\"command\":\"restart\",\"by\":\"ann\"");
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "reserve", .attempt = 3, .outcome = "transient", .executed = "no"});
-    stage_settle();
+    stage_answer("o1.reserve#3 transient");
     int requests = fake_broker_count("request");
     assert_command_done("c-2", "\"command\":\"skip\",\"step\":\"reserve\",\"by\":\"ann\"");
     ck_assert_int_eq(fake_broker_count("request"), requests);
@@ -275,8 +252,7 @@ START_TEST(messages_lost_with_the_connection_wait_for_the_next_one)
     fake_broker.fails_type = "request";
     fake_broker.failure = MG_PUBLISH_UNKNOWN;
     fake_broker.is_held = true;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     fake_broker.is_down = true;
     fake_broker.is_held = false;
     stage_settle();
@@ -301,8 +277,7 @@ START_TEST(a_step_is_maybe_before_a_second_copy_of_its_request_leaves)
     fake_broker.fails_type = "request";
     fake_broker.failure = MG_PUBLISH_UNKNOWN;
     fake_broker.is_held = true;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     fake_broker.is_down = true; /* both end with the connection */
     fake_broker_confirm();
     fake_broker_confirm();
@@ -316,11 +291,7 @@ START_TEST(a_step_is_maybe_before_a_second_copy_of_its_request_leaves)
     stage_settle();
     ck_assert_int_eq(fake_broker_count("request"), 2);
     ck_assert(fake_store_order("o1")->order.steps[0].is_maybe);
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .outcome = "permanent",
-                                      .executed = "no"}); /* the first copy's */
+    stage_reply("o1.reserve#1 permanent"); /* the first copy's */
     fake_broker.is_held = false;
     stage_settle();
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
@@ -332,8 +303,7 @@ END_TEST
 START_TEST(a_refused_copy_of_a_request_does_not_end_the_other)
 {
     fake_broker.is_held = true;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     stage_submit("o1", true); /* redelivered, while the request it made is still unanswered */
     stage_settle();
     ck_assert_int_eq(fake_broker_count("request"), 2);
@@ -359,8 +329,7 @@ START_TEST(a_refused_order_waits_alone_and_its_neighbours_go_on)
     fake_store.poisoned = "{\"items\":[666]}";
     stage_submit("o1", false);
     stage_submit_from("o2", "[666]", "client", false);
-    stage_submit("o3", false);
-    stage_settle();
+    stage_begin("o3");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSING);
     ck_assert_int_eq(stage_order("o3"), MG_ORDER_PROCESSING);
     ck_assert_ptr_null(fake_store_order("o2"));
@@ -394,13 +363,11 @@ END_TEST
 START_TEST(an_order_that_a_newer_version_wrote_is_left_to_others)
 {
     stage_submit("o1", false);
-    stage_submit("o2", false);
-    stage_settle();
+    stage_begin("o2");
     fake_store.unreadable = "o1";
     fake_store_bump("o1");
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_reply(&(struct stage_reply){.order_id = "o2", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_reply("o1.reserve#1");
+    stage_answer("o2.reserve#1");
     ck_assert_int_eq(stage_step("o2", 0), MG_STEP_DONE);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
     ck_assert_int_eq(fake_broker.acked, 3);
@@ -445,13 +412,10 @@ END_TEST
 START_TEST(a_message_seen_twice_before_is_handled_alone)
 {
     stage_submit("o1", false);
-    stage_submit("o2", false);
-    stage_settle();
+    stage_begin("o2");
     int commits = fake_store.commits;
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_reply(
-        &(struct stage_reply){.order_id = "o2", .step = "reserve", .attempt = 1, .delivery_count = 2});
-    stage_settle();
+    stage_reply("o1.reserve#1");
+    stage_answer("o2.reserve#1 delivered=2");
     ck_assert_int_eq(fake_store.commits, commits + 2);
     ck_assert_int_eq(stage_step("o2", 0), MG_STEP_DONE);
 }
@@ -461,13 +425,11 @@ END_TEST
  * first. */
 START_TEST(all_causes_of_one_order_are_written_once)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     int commits = fake_store.commits;
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "charge", .attempt = 1});
-    stage_settle();
+    stage_reply("o1.reserve#1");
+    stage_reply("o1.reserve#1");
+    stage_answer("o1.charge#1");
     ck_assert_int_eq(fake_store.commits, commits + 1);
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
     ck_assert_int_eq(fake_store_event_count("o1"), 3);
@@ -497,16 +459,14 @@ START_TEST(a_batch_of_many_is_not_followed_at_once)
         stage_submit(ids[i], false);
     }
     stage_settle();
-    stage_submit(ids[7], false);
-    stage_settle();
+    stage_begin(ids[7]);
     ck_assert_int_eq(fake_broker_count("request"), 8);
     for (int i = 0; i < 8; i++) {
-        stage_reply(&(struct stage_reply){.order_id = ids[i], .step = "reserve", .attempt = 1});
+        stage_reply("%s.reserve#1", ids[i]);
     }
     stage_settle();
     ck_assert_int_eq(fake_broker_count("request"), 16);
-    stage_submit("o9", false);
-    stage_settle();
+    stage_begin("o9");
     ck_assert_ptr_null(fake_store_order("o9"));
     fake_loop_advance(10);
     stage_settle();
@@ -517,16 +477,8 @@ END_TEST
 /* Would catch: attempts used up by agents that follow an operator's pause. */
 START_TEST(a_reply_that_an_operator_paused_the_service_counts_nothing)
 {
-    stage_submit("o1", false);
-    stage_settle();
-    struct stage_reply reply = {.order_id = "o1",
-                                .step = "reserve",
-                                .attempt = 1,
-                                .outcome = "transient",
-                                .executed = "no",
-                                .error_code = "service_paused"};
-    stage_reply(&reply);
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 transient service_paused");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
     ck_assert_int_eq(fake_store_order("o1")->order.steps[0].reason, MG_REASON_SERVICE_PAUSED);
     ck_assert_uint_eq(fake_store_order("o1")->order.failure_count, 0);
@@ -536,15 +488,8 @@ END_TEST
 /* Would catch: failures counted under an earlier attempt's error, although the last attempt had no answer. */
 START_TEST(the_last_failure_of_a_step_is_its_latest)
 {
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .outcome = "transient",
-                                      .executed = "no",
-                                      .error_code = "http_503"});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 transient http_503");
     ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "http_503"));
     stage_pass(6000);
     stage_command("c1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
@@ -569,8 +514,7 @@ END_TEST
 START_TEST(a_scheduler_without_work_notices_that_the_clock_of_the_database_is_set)
 {
     fake_store.ahead_ms += 3600 * 1000;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     struct mg_spared spared = mg_far_clock_spared(&stage_scheduler->shared.db_clock, mg_clock_boot_ms(), 0);
     ck_assert_int_ge(spared.before_ms - spared.after_ms, 3599 * 1000);
 }

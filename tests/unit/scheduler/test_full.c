@@ -41,8 +41,7 @@ static void submit_other(const char *order_id, int lane)
 
 static void submit(const char *order_id)
 {
-    stage_submit(order_id, false);
-    stage_settle();
+    stage_begin(order_id);
 }
 
 /* The supervisor's command that the first of the line may go on. */
@@ -179,9 +178,7 @@ START_TEST(an_undo_does_not_join_the_line)
     fake_store.parked = 1;
     fill(80, false);
     submit("o1");
-    stage_reply(&(struct stage_reply){
-        .order_id = "o0", .step = "charge", .attempt = 1, .outcome = "permanent", .executed = "no"});
-    stage_settle();
+    stage_answer("o0.charge#1 permanent");
     ck_assert(is_parked("o1"));
     ck_assert_int_eq(stage_step("o0", 0), MG_STEP_UNDO_RUNNING);
 }

@@ -60,8 +60,7 @@ START_TEST(a_step_whose_condition_is_false_sends_nothing)
                   (int)event->reason.len, event->reason.data);
     ck_assert_ptr_nonnull(strstr(event->transitions.data, "\"reason\":\"when_false\""));
     ck_assert_ptr_nonnull(strstr(event->transitions.data, "\"reason\":\"needs_skipped\""));
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "charge", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.charge#1");
     ck_assert_int_eq(sent("status", "\"processed\""), 1);
     stage_finish();
 }
@@ -124,8 +123,7 @@ START_TEST(a_step_that_may_have_happened_is_not_skipped)
            "[3.00]");
     fake_store_record("o1")->order.steps[1].is_maybe = true; /* as a restart leaves it */
     fake_store_bump("o1");
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.reserve#1");
     const struct mg_order_record *record = fake_store_order("o1");
     ck_assert_int_eq(record->order.steps[1].state, MG_STEP_FAILED);
     ck_assert(mg_slice_is(record->steps[1].error_code, "skip_refused"));
@@ -183,9 +181,7 @@ static void command(const char *id, const char *words)
 
 static void refuse_charge(uint32_t attempt)
 {
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "charge", .attempt = attempt, .outcome = "permanent", .executed = "no"});
-    stage_settle();
+    stage_answer("o1.charge#%d permanent", attempt);
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
 }
 
@@ -201,16 +197,14 @@ START_TEST(a_skip_of_a_restarted_order_leaves_no_result_of_before)
                    "\"body\":{\"of\":\"${= has(results.reserve) ? results.reserve.ref : null}\"}},"
                    "\"undo\":\"none\"}"),
            "[3.00]");
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.reserve#1");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "{\"of\":7.50}"));
     refuse_charge(1);
     command("c-1",
             "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[1,2]}]");
     refuse_charge(2);
     command("c-2", "\"command\":\"compensate\",\"by\":\"ann\"");
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 2, .kind = "undo"});
-    stage_settle();
+    stage_answer("o1.reserve#2 undo");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATED);
     command("c-3", "\"command\":\"restart\",\"by\":\"ann\"");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_SKIPPED);
@@ -242,19 +236,11 @@ static void due(const char *step)
 START_TEST(a_kept_result_of_a_skipped_step_is_for_its_undo_alone)
 {
     submit(WORKFLOW("", ACCEPTED "," ASKING), "[3.00]");
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .outcome = "accepted",
-                                      .executed = "maybe",
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.reserve#1 accepted maybe over");
     stage_command("s-1", "o1", "\"command\":\"skip\",\"step\":\"reserve\",\"by\":\"ann\"", "amq.gen-tool");
     stage_settle();
     ck_assert_int_eq(sent("request", "[false,\"skipped\",0]"), 1);
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "permanent", .executed = "no"});
-    stage_settle();
+    stage_answer("o1.charge#1 permanent");
     stage_command("r-1", "o1",
                   "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[4]}]",
                   "amq.gen-tool");
@@ -280,31 +266,16 @@ END_TEST
 START_TEST(a_step_stays_skipped_for_others_while_it_is_undone)
 {
     submit(WORKFLOW("", ACCEPTED "," ASKING_ALWAYS), "[3.00]");
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .outcome = "accepted",
-                                      .executed = "maybe",
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.reserve#1 accepted maybe over");
     stage_command("s-1", "o1", "\"command\":\"skip\",\"step\":\"reserve\",\"by\":\"ann\"", "amq.gen-tool");
     stage_settle();
     ck_assert_int_eq(sent("request", "[false,\"skipped\"]"), 1);
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "charge",
-                                      .attempt = 1,
-                                      .outcome = "transient",
-                                      .executed = "maybe",
-                                      .error_code = "http_503",
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.charge#1 transient maybe http_503 over");
     stage_command("c-1", "o1", "\"command\":\"compensate\",\"by\":\"ann\"", "amq.gen-tool");
     stage_settle();
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_PENDING);
     ck_assert_int_eq(sent("request", "[false,\"skipped\"]"), 2);
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "charge", .attempt = 2, .kind = "do", .is_over = true});
-    stage_settle();
+    stage_answer("o1.charge#2 do over");
     ck_assert_int_eq(sent("request", "/c/7.50/skipped"), 1);
     stage_finish();
 }
@@ -315,13 +286,7 @@ END_TEST
 START_TEST(a_skipped_step_is_not_settled_against_a_request_that_is_out)
 {
     submit(WORKFLOW("", ACCEPTED "," ASKING), "[3.00]");
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .outcome = "accepted",
-                                      .executed = "maybe",
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.reserve#1 accepted maybe over");
     stage_command("s-1", "o1", "\"command\":\"skip\",\"step\":\"reserve\",\"by\":\"ann\"", "amq.gen-tool");
     stage_settle();
     ck_assert_int_eq(sent("request", "[false,\"skipped\",0]"), 1);

@@ -22,16 +22,9 @@ static bool answer_has(const char *text)
 static void answer(const char *step, uint32_t attempt, const char *kind, const char *outcome,
                    const char *result)
 {
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = step,
-                                      .attempt = attempt,
-                                      .kind = kind,
-                                      .outcome = outcome,
-                                      .executed = strcmp(outcome, "permanent") == 0 ? "no" : NULL,
-                                      .error_code = strcmp(outcome, "permanent") == 0 ? "http_422" : NULL,
-                                      .result = result,
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.%s#%u %s %s %s result='%s' over", step, attempt, kind, outcome,
+                 strcmp(outcome, "permanent") == 0 ? "no http_422" : "yes",
+                 result != NULL ? result : "{\"ref\":7.50}");
 }
 
 static void command(const char *id, const char *words)
@@ -43,8 +36,7 @@ static void command(const char *id, const char *words)
 static void begin(const char *definition)
 {
     fake_store.definition = definition;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
 }
 
 #define JOB(learn)                                                                                                     \
@@ -166,14 +158,7 @@ END_TEST
 START_TEST(a_settle_that_would_change_the_undo_of_a_step_that_is_done_is_refused)
 {
     begin(GIFT);
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "gift",
-                                      .attempt = 1,
-                                      .outcome = "unknown",
-                                      .executed = "maybe",
-                                      .error_code = "http_500",
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.gift#1 unknown http_500 over");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNKNOWN);
     command("k-1", "\"command\":\"skip\",\"step\":\"gift\",\"by\":\"ann\"");
     answer("charge", 1, "do", "done", "{}");
@@ -192,14 +177,7 @@ END_TEST
 START_TEST(a_step_in_doubt_is_done_again_only_by_the_operators_explicit_word)
 {
     begin(OPERATOR);
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .outcome = "unknown",
-                                      .executed = "maybe",
-                                      .error_code = "http_500",
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.reserve#1 unknown http_500 over");
     command("r-1", "\"command\":\"resume\",\"by\":\"ann\"");
     ck_assert(answer_has("\"conflict\"") && answer_has("--repeat"));
     command("r-2", "\"command\":\"resume\",\"step\":\"reserve\",\"repeat\":true,\"by\":\"ann\"");
@@ -217,15 +195,7 @@ START_TEST(a_failed_probe_of_a_service_that_is_down_costs_no_attempt)
 {
     begin(DOWN);
     for (uint32_t attempt = 1; attempt <= 5; attempt++) {
-        stage_reply(&(struct stage_reply){.order_id = "o1",
-                                          .step = "reserve",
-                                          .attempt = attempt,
-                                          .outcome = "transient",
-                                          .executed = "maybe",
-                                          .error_code = "http_503",
-                                          .is_over = true,
-                                          .is_probe = true});
-        stage_settle();
+        stage_answer("o1.reserve#%d transient maybe http_503 over probe", attempt);
         ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
         ck_assert_uint_eq(fake_store_order("o1")->order.steps[0].failure_count, 0);
         stage_pass(60000);

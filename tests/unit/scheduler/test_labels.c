@@ -74,8 +74,7 @@ END_TEST
 START_TEST(labels_are_written_once)
 {
     submit("o1", "[14.00]");
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.reserve#1");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
     ck_assert_int_eq(fake_store_order("o1")->label_count, 0);
 }

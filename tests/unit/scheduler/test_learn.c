@@ -31,15 +31,8 @@ static bool request_has(const char *text)
 static void reply(const char *step, uint32_t attempt, const char *kind, const char *outcome)
 {
     bool is_refusal = strcmp(outcome, "permanent") == 0;
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = step,
-                                      .attempt = attempt,
-                                      .kind = kind,
-                                      .outcome = outcome,
-                                      .executed = is_refusal ? "no" : "maybe",
-                                      .error_code = strcmp(outcome, "done") != 0 ? "http_503" : NULL,
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.%s#%u %s %s %s %s over", step, attempt, kind, outcome, is_refusal ? "no" : "maybe",
+                 strcmp(outcome, "done") != 0 ? "http_503" : "");
 }
 
 static void due(uint32_t attempt)
@@ -58,8 +51,7 @@ static void due(uint32_t attempt)
 static void lose_the_answer(const char *definition)
 {
     fake_store.definition = definition;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     reply("reserve", 1, "do", "transient");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
 }
@@ -67,8 +59,7 @@ static void lose_the_answer(const char *definition)
 START_TEST(a_known_result_goes_into_the_undo_as_it_came)
 {
     fake_store.definition = LEARNING("repeat", "ref");
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     reply("reserve", 1, "do", "done");
     reply("charge", 1, "do", "permanent");
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
@@ -103,15 +94,7 @@ START_TEST(the_answer_to_a_verify_that_learns_is_recorded)
 {
     lose_the_answer(LEARNING("verify", "ref"));
     ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "http_503"));
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 2,
-                                      .kind = "verify",
-                                      .outcome = "permanent",
-                                      .executed = "no",
-                                      .error_code = "http_403",
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.reserve#2 verify permanent http_403 over");
     ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "http_403"));
 }
 END_TEST
@@ -123,16 +106,9 @@ END_TEST
 START_TEST(an_answer_that_is_not_done_has_the_result_nevertheless)
 {
     fake_store.definition = JUDGED;
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(
-        &(struct stage_reply){.order_id = "o1",
-                              .step = "reserve",
-                              .attempt = 1,
-                              .kind = "do",
-                              .result = _i == 0 ? "{\"ref\":7.50,\"state\":\"PENDING\"}" : "{\"ref\":7.50}",
-                              .is_over = true});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 do result='%s' over",
+                 _i == 0 ? "{\"ref\":7.50,\"state\":\"PENDING\"}" : "{\"ref\":7.50}");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
     stage_pass(20000); /* the attempt is quiet */
     stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
@@ -143,13 +119,7 @@ END_TEST
 
 static void answer(uint32_t attempt, const char *kind, const char *result)
 {
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = attempt,
-                                      .kind = kind,
-                                      .result = result,
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.reserve#%d %s result='%s' over", attempt, kind, result);
 }
 
 static void wait_for(uint32_t attempt)
@@ -166,8 +136,7 @@ static void wait_for(uint32_t attempt)
 START_TEST(an_open_answer_gives_the_result_that_the_one_before_lacks)
 {
     fake_store.definition = LEARNING("verify\",\"done_when\":\"result.state == 'SETTLED'", "ref");
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     answer(1, "do", "{\"state\":\"PENDING\"}");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
     wait_for(1);
@@ -181,8 +150,7 @@ END_TEST
 START_TEST(an_open_answer_takes_no_result_away)
 {
     fake_store.definition = LEARNING_IN("2", "repeat\",\"done_when\":\"result.state == 'SETTLED'", "ref");
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     answer(1, "do", "{\"ref\":7.50,\"state\":\"PENDING\"}");
     wait_for(1);
     answer(2, "do", "{\"state\":\"PENDING\"}");
@@ -231,17 +199,8 @@ END_TEST
 START_TEST(a_failed_undo_leaves_the_reason_of_an_unreadable_result)
 {
     fake_store.definition = WITH_OUTPUT;
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .kind = "do",
-                                      .outcome = "done",
-                                      .executed = "yes",
-                                      .result = "null,\"truncated\":true",
-                                      .is_over = true});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 do result=null,\"truncated\":true over");
     const struct mg_step_record *record = &fake_store_record("o1")->steps[0];
     ck_assert(record->unreadable.len > 0);
     ck_assert(mg_slice_is(record->error_code, "result_unreadable"));
@@ -257,40 +216,28 @@ END_TEST
 START_TEST(only_a_refusal_of_the_service_itself_proves_absence)
 {
     static const struct {
-        const char *code;
+        const char *refusal;
         bool is_proof;
-        const char *reason;
-        int http_status;
-    } refusals[] = {{.code = "unsendable"},
-                    {.code = "http_401"},
-                    {.code = "http_403/forbidden"},
-                    {.code = "http_404"},
-                    {.code = "http_410"},
-                    {.code = "http_407"},
-                    {.code = "http_422", .is_proof = true},
-                    {.code = "http_402/declined", .is_proof = true},
-                    {.code = "http_4220"},
-                    {.code = "declined", .http_status = 402, .reason = "answered", .is_proof = true},
-                    {.code = "declined", .http_status = 403, .reason = "answered"},
-                    {.code = "declined", .http_status = 402},
-                    {.code = "declined", .reason = "answered"},
-                    {.code = "declined", .http_status = 402, .reason = "refused"},
-                    {.code = "http_422", .http_status = 404, .reason = "answered"},
-                    {.code = "http_422", .reason = "timeout"}};
+    } CASES[] = {{"unsendable", false},
+                 {"http_401", false},
+                 {"http_403/forbidden", false},
+                 {"http_404", false},
+                 {"http_410", false},
+                 {"http_407", false},
+                 {"http_422", true},
+                 {"http_402/declined", true},
+                 {"http_4220", false},
+                 {"declined status=402 reason=answered", true},
+                 {"declined status=403 reason=answered", false},
+                 {"declined status=402", false},
+                 {"declined reason=answered", false},
+                 {"declined status=402 reason=refused", false},
+                 {"http_422 status=404 reason=answered", false},
+                 {"http_422 reason=timeout", false}};
     lose_the_answer(LEARNING("repeat", "ref"));
     fake_store.ahead_ms += 20000; /* the first attempt is quiet */
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 2,
-                                      .kind = "do",
-                                      .outcome = "permanent",
-                                      .executed = "no",
-                                      .error_code = refusals[_i].code,
-                                      .reason = refusals[_i].reason,
-                                      .http_status = refusals[_i].http_status,
-                                      .is_over = true});
-    stage_settle();
-    ck_assert_int_eq(stage_step("o1", 0), refusals[_i].is_proof ? MG_STEP_UNDONE : MG_STEP_UNDO_WAITING);
+    stage_answer("o1.reserve#2 do permanent %s over", CASES[_i].refusal);
+    ck_assert_int_eq(stage_step("o1", 0), CASES[_i].is_proof ? MG_STEP_UNDONE : MG_STEP_UNDO_WAITING);
 }
 END_TEST
 
@@ -299,15 +246,7 @@ START_TEST(an_empty_value_is_no_result)
 {
     static const char *const empty[] = {"{\"ref\":null}", "{\"ref\":\"\"}"};
     lose_the_answer(LEARNING("repeat", "ref"));
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 2,
-                                      .kind = "do",
-                                      .outcome = "done",
-                                      .executed = "yes",
-                                      .result = empty[_i],
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.reserve#2 do result='%s' over", empty[_i]);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_FAILED);
 }
 END_TEST
@@ -346,14 +285,11 @@ END_TEST
 START_TEST(a_learned_result_leaves_later_steps_theirs)
 {
     fake_store.definition = LEARNING("repeat", "number");
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     reply("reserve", 1, "do", "done"); /* {"ref":7.50} */
     reply("charge", 1, "do", "permanent");
     ck_assert(request_has("\"kind\":\"do\"") && request_has("\"attempt\":2"));
-    stage_reply(
-        &(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 2, .result = "{\"number\":5}"});
-    stage_settle();
+    stage_answer("o1.reserve#2 result={\"number\":5}");
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/5"));
     ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].result, "{\"ref\":7.50}"));
 }
@@ -364,8 +300,7 @@ END_TEST
 START_TEST(a_step_that_was_answered_as_done_is_cleared_by_no_refusal)
 {
     fake_store.definition = LEARNING_IN("2", "repeat", "number");
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     reply("reserve", 1, "do", "transient");
     due(1);
     reply("reserve", 2, "do", "done"); /* {"ref":7.50} */
@@ -373,14 +308,7 @@ START_TEST(a_step_that_was_answered_as_done_is_cleared_by_no_refusal)
     due(2);
     ck_assert(request_has("\"kind\":\"do\"") && request_has("\"attempt\":3"));
     fake_store.ahead_ms += 20000;
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 3,
-                                      .outcome = "permanent",
-                                      .executed = "no",
-                                      .error_code = "http_422",
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.reserve#3 permanent http_422 over");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_WAITING);
 }
 END_TEST
@@ -389,8 +317,7 @@ END_TEST
 START_TEST(a_result_that_is_refused_changes_nothing)
 {
     fake_store.definition = LEARNING("repeat", "ref");
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     reply("reserve", 1, "do", "done");
     settle("s-1", "\"outcome\":\"done\",\"result\":{\"ref\":8}");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"conflict\""));
@@ -403,8 +330,7 @@ END_TEST
 START_TEST(a_done_step_is_given_the_result_that_it_lacks)
 {
     fake_store.definition = LEARNING("repeat", "number");
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     reply("reserve", 1, "do", "done"); /* {"ref":7.50} */
     settle("s-1", "\"outcome\":\"done\",\"result\":{\"id\":8}");
     ck_assert_ptr_nonnull(
@@ -432,10 +358,8 @@ START_TEST(a_result_that_would_change_a_request_is_refused)
     char definition[1024];
     (void)snprintf(definition, sizeof(definition), FORMAT, _i == 0 ? "some" : "none");
     fake_store.definition = definition;
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1, .result = "null"});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 result=null");
     ck_assert(request_has("\"of\":\"none\""));
     settle("s-1", "\"outcome\":\"done\",\"result\":{\"id\":8}");
     const char *answer = fake_broker_last("command_result")->body;
@@ -459,8 +383,7 @@ START_TEST(accepted_work_is_polled_by_what_its_202_gave)
         "\"complete_within\":\"10s\",\"on_unknown\":\"retry\",\"finish_within\":\"10m\",\"poll\":\"1s\","
         "\"do\":{\"method\":\"POST\",\"path\":\"/r\"},"
         "\"verify\":{\"method\":\"GET\",\"path\":\"/r/${/results/reserve/ref}\"},\"undo\":\"none\"}]}";
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     reply("reserve", 1, "do", "accepted");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
     fake_store.ahead_ms += 5000;
@@ -481,21 +404,13 @@ static const char POLLED[] =
 
 static void verified(uint32_t attempt, const char *outcome)
 {
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = attempt,
-                                      .kind = "verify",
-                                      .outcome = outcome,
-                                      .result = "null",
-                                      .is_over = true});
-    stage_settle();
+    stage_answer("o1.reserve#%d verify %s yes result=null over", attempt, outcome);
 }
 
 static void begin_polled(void)
 {
     fake_store.definition = POLLED;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     reply("reserve", 1, "do", "accepted");
     due(1);
 }
@@ -505,16 +420,14 @@ static void begin_polled(void)
 START_TEST(a_restarted_order_is_undone_with_its_new_result)
 {
     begin_polled();
-    verified(2, NULL);
+    verified(2, "done");
     reply("charge", 1, "do", "permanent");
     due(2);
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
     reply("reserve", 3, "undo", "done");
     stage_command("c-1", "o1", "\"command\":\"restart\",\"by\":\"ann\"", "amq.gen-tool");
     stage_settle();
-    stage_reply(
-        &(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 4, .result = "{\"ref\":8}"});
-    stage_settle();
+    stage_answer("o1.reserve#4 result={\"ref\":8}");
     reply("charge", 2, "do", "permanent");
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/8\""));
 }
@@ -535,8 +448,7 @@ START_TEST(work_that_is_absent_leaves_no_result_to_the_next_do)
     reply("reserve", 3, "do", "transient");
     due(3);
     ck_assert(request_has("\"kind\":\"do\"") && request_has("\"attempt\":4"));
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 4, .result = "null"});
-    stage_settle();
+    stage_answer("o1.reserve#4 result=null");
     reply("charge", 1, "do", "permanent");
     due(4);
     ck_assert_msg(request_has("\"kind\":\"verify\"") && request_has("\"attempt\":5"), "%s",

@@ -89,8 +89,7 @@ START_TEST(a_batch_is_cut_by_what_is_made_of_its_messages)
     }
     (void)most_made();
     for (int i = 0; i < ORDERS; i++) {
-        stage_reply(&(struct stage_reply){
-            .order_id = ids[i], .step = "reserve", .attempt = 1, .outcome = "transient", .executed = "no"});
+        stage_reply("%s.reserve#1 transient", ids[i]);
     }
     (void)most_made();
     fake_store.ahead_ms = 10000; /* all are due */

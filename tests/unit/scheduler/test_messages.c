@@ -10,8 +10,7 @@
 /* Would catch: a client that comes back and receives nothing, or receives it at its old queue. */
 START_TEST(the_same_order_from_another_place_is_attached_there)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     stage_submit_from("o1", "[14.00]", "client-2", false);
     stage_settle();
     ck_assert_str_eq(fake_broker_last("status")->queue, "client-2");
@@ -29,8 +28,7 @@ END_TEST
 /* Would catch: an order overwritten by another of the same id. */
 START_TEST(the_same_id_with_other_bytes_is_a_conflict)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     stage_submit_from("o1", "[15.00]", "client", false);
     stage_settle();
     ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"rejected\""));
@@ -151,8 +149,7 @@ START_TEST(a_status_that_cannot_go_out_is_owed_until_it_can)
 {
     fake_broker.fails_type = "status";
     fake_broker.failure = MG_PUBLISH_RETURNED;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(fake_store.marks, 1);
     ck_assert_str_eq(fake_store.last_mark, "o1");
     ck_assert_int_eq(fake_broker.acked, 1);
@@ -177,11 +174,8 @@ START_TEST(a_client_that_posts_its_order_again_is_sent_what_it_is_owed)
 {
     fake_broker.fails_type = "status";
     fake_broker.failure = MG_PUBLISH_RETURNED;
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "reserve", .attempt = 1, .outcome = "permanent", .executed = "no"});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 permanent");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATED);
     ck_assert_int_eq(fake_store.marks, 3); /* of two events, one with two statuses */
     fake_broker.fails_type = NULL;
@@ -205,8 +199,7 @@ START_TEST(statuses_given_up_are_reported_once_a_queue_and_not_endlessly)
 {
     fake_broker.fails_type = "status";
     fake_broker.failure = MG_PUBLISH_RETURNED;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     fake_store.given_up = (struct mg_given_up){.queue = "Best\xc3\xa4tigung", .count = 3};
     stage_command("cmd-1", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
     stage_settle();
@@ -224,8 +217,7 @@ END_TEST
 /* Would catch: an operator's double click that cancels twice. */
 START_TEST(a_command_sent_twice_changes_once)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     stage_command("cmd-1", "o1", "\"command\":\"cancel\",\"version\":1,\"by\":\"me\"", "amq.gen-tool");
     stage_settle();
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
@@ -275,8 +267,7 @@ START_TEST(a_supervisor_gives_no_operators_command)
         "\"command\":\"nudge\"",
         "\"command\":\"owed\",\"seq\":1",
     };
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     uint64_t version = fake_store_order("o1")->order.version;
     int rejected = 0;
     for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
@@ -302,13 +293,10 @@ START_TEST(a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others
     fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_REPLIES, .type = "reply", .body = "{"});
     stage_settle();
     ck_assert_int_eq(fake_broker.rejected, 1);
-    stage_reply(
-        &(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1, .outcome = "transcendent"});
-    stage_settle();
+    stage_answer("o1.reserve#1 outcome=transcendent");
     ck_assert_int_eq(fake_broker.rejected, 1);
     ck_assert_int_eq(fake_broker.acked, 0);
-    stage_reply(&(struct stage_reply){.order_id = "nobody", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("nobody.reserve#1");
     ck_assert_int_eq(fake_broker.rejected, 2);
 }
 END_TEST
@@ -318,18 +306,15 @@ START_TEST(a_reply_may_be_larger_than_a_submission)
 {
     stage_finish();
     stage_start_limited((struct mg_json_limits){.max_bytes = 80, .max_depth = 3, .max_members = 5});
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
     stage_command("11111111-1111-1111-1111-111111111111", "o1",
                   "\"command\":\"cancel\",\"by\":\"somebody\",\"reason\":\"not wanted any more\"", NULL);
     stage_settle();
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
     ck_assert_int_eq(fake_broker.rejected, 0);
-    stage_submit("an-order-of-which-the-submission-is-larger-than-it-may-be", false);
-    stage_settle();
+    stage_begin("an-order-of-which-the-submission-is-larger-than-it-may-be");
     ck_assert_int_eq(fake_broker_count("submission"), 1);
 }
 END_TEST
@@ -337,12 +322,10 @@ END_TEST
 /* Would catch: attempts used up on a service without consumers (law 7, waiting is not failing). */
 START_TEST(a_step_of_a_service_without_agents_waits_and_counts_nothing)
 {
-    stage_submit("o1", false); /* its workflow makes the queues watched */
-    stage_settle();
+    stage_begin("o1"); /* its workflow makes the queues watched */
     fake_broker.queue_consumers = 0;
     fake_broker_seen();
-    stage_submit("o2", false);
-    stage_settle();
+    stage_begin("o2");
     ck_assert_int_eq(stage_step("o2", 0), MG_STEP_WAITING);
     ck_assert_int_eq(fake_store_order("o2")->order.steps[0].reason, MG_REASON_NO_CONSUMER);
     ck_assert_int_eq((int)fake_store_order("o2")->order.steps[0].attempt, 0);
@@ -353,8 +336,7 @@ END_TEST
  * service, and nobody is told. */
 START_TEST(intake_rests_while_a_window_is_nearly_full)
 {
-    stage_submit("o1", false); /* its workflow makes the queues watched */
-    stage_settle();
+    stage_begin("o1"); /* its workflow makes the queues watched */
     fake_broker.queue_consumers = 2;
     fake_broker.queue_ready = 75; /* of 100 */
     fake_broker_seen();
@@ -363,8 +345,7 @@ START_TEST(intake_rests_while_a_window_is_nearly_full)
     fake_clock.boot_ms += MG_STANDSTILL_AFTER_MS;
     stage_settle();
     ck_assert_ptr_null(fake_store_order("o2"));
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.reserve#1");
     ck_assert_int_eq(stage_step("o1", 1), MG_STEP_RUNNING);
     struct mg_beat beat = {0};
     mg_standstill_account(&stage_scheduler->standstill, &beat);
@@ -383,22 +364,18 @@ END_TEST
 /* Would catch: a busy service held back by requests that it has taken long ago. */
 START_TEST(a_window_is_looked_at_when_it_may_be_full)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     fake_broker.queue_consumers = 2;
     fake_broker.queue_ready = 70; /* of 100, of which intake may have 75 */
     fake_broker_seen();
     stage_submit("o2", false);
-    stage_submit("o3", false);
-    stage_settle();
+    stage_begin("o3");
     ck_assert_int_eq(fake_broker.looks, 0);
     static const char *const FILL[] = {"o4", "o5", "o6"};
     for (size_t i = 0; i < sizeof(FILL) / sizeof(FILL[0]); i++) {
-        stage_submit(FILL[i], false);
-        stage_settle();
+        stage_begin(FILL[i]);
     }
-    stage_submit("o7", false);
-    stage_settle();
+    stage_begin("o7");
     ck_assert_int_gt(fake_broker.looks, 0);
     ck_assert_ptr_null(fake_store_order("o7")); /* by its estimate, five more wait there */
     fake_broker_seen();                         /* all of them have been taken */
@@ -411,14 +388,12 @@ END_TEST
 /* Would catch: a busy queue that is looked at too seldom; a process that wakes for queues at rest. */
 START_TEST(a_queue_is_looked_at_while_it_is_in_use)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     fake_broker.queue_consumers = 2;
     fake_broker_seen();
     fake_loop_advance(MG_TICK_MS);
     ck_assert_int_eq(fake_broker.looks, 0);
-    stage_submit("o2", false);
-    stage_settle();
+    stage_begin("o2");
     fake_loop_advance(MG_TICK_MS);
     ck_assert_int_eq(fake_broker.looks, 1); /* of four: the one that was published to */
     fake_broker_seen();
@@ -434,8 +409,7 @@ END_TEST
 /* Would catch: a queue that was deleted while nothing was published, and steps that wait for it unnoticed. */
 START_TEST(a_queue_that_is_gone_raises_an_alert_before_a_request_is_returned)
 {
-    stage_submit("o1", false); /* its workflow makes the queues watched */
-    stage_settle();
+    stage_begin("o1"); /* its workflow makes the queues watched */
     fake_broker.queue_consumers = -1;
     fake_broker_seen();
     fake_broker_seen();
@@ -454,15 +428,13 @@ END_TEST
  * once before. */
 START_TEST(an_alert_that_another_process_left_open_is_closed)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(fake_store.closings, 1);
     for (int ticks = 0; ticks < 40000 / MG_TICK_MS; ticks++) {
         fake_loop_advance(MG_TICK_MS);
     }
     stage_submit("o2", false);
-    stage_submit("o3", false);
-    stage_settle();
+    stage_begin("o3");
     ck_assert_int_eq(fake_store.closings, 2);
     ck_assert_int_eq(fake_store.alerts, 0);
 }
@@ -510,8 +482,7 @@ END_TEST
 START_TEST(messages_are_returned_while_the_store_stays_away)
 {
     fake_store.options.on_state(fake_store.options.arg, false, "away");
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(fake_broker.requeued, 0); /* a restart is over before that */
     fake_loop_advance(60000);
     stage_settle();
@@ -541,8 +512,7 @@ END_TEST
 START_TEST(a_drain_gives_back_what_waits_and_finishes_what_is_in_hand)
 {
     fake_store.is_held = true;
-    stage_submit("o1", false);
-    stage_settle(); /* in hand */
+    stage_begin("o1"); /* in hand */
     stage_submit("o2", false);
     mg_scheduler_drain(stage_scheduler);
     stage_settle();
@@ -562,8 +532,7 @@ END_TEST
 START_TEST(a_drain_is_bounded)
 {
     fake_store.is_held = true;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     mg_scheduler_drain(stage_scheduler);
     stage_settle();
     fake_loop_advance(1000);

@@ -45,8 +45,7 @@ START_TEST(many_leave_most_of_the_prefetch_to_others)
         ck_assert_int_eq(fake_broker.requeued - requeued, prefetch - held);
         ck_assert_int_eq(fake_broker.rejected, 0);
     }
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSING);
 }
 END_TEST

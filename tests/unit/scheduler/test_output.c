@@ -40,8 +40,7 @@ static void submit(const char *items)
 
 static void done(const char *step)
 {
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = step, .attempt = 1});
-    stage_settle();
+    stage_answer("o1.%s#1", step);
 }
 
 static void go_to_the_end(const char *items)
@@ -96,9 +95,7 @@ START_TEST(an_output_may_have_any_number)
     start_with(OUTPUT("[\"${/payload/items}\",\"${/results/charge}\"]"));
     submit(ITEMS);
     done("reserve");
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "charge", .attempt = 1, .result = "12345678901234567890"});
-    stage_settle();
+    stage_answer("o1.charge#1 result=12345678901234567890");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
     (void)snprintf(expected, sizeof(expected), "\"output\":[%s,12345678901234567890]}", ITEMS);
     const char *body = fake_broker_last("status")->body;
@@ -143,8 +140,7 @@ START_TEST(a_cause_that_comes_again_brings_the_same_output)
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
     ck_assert(was_sent("\"output\":{\"ref\":7.50}"));
     int statuses = fake_broker_count("status");
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "charge", .attempt = 1, .is_again = true});
-    stage_settle();
+    stage_answer("o1.charge#1 again");
     ck_assert_int_eq(fake_broker_count("status"), statuses + 1);
     ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"output\":{\"ref\":7.50}"));
 }
@@ -210,9 +206,7 @@ START_TEST(a_skipped_step_gives_no_value_to_the_output)
     start_with(OUTPUT("{\"ref\":\"${/results/charge}\"}"));
     submit("[14.00]");
     done("reserve");
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "permanent", .executed = "no"});
-    stage_settle();
+    stage_answer("o1.charge#1 permanent");
     stage_command("s-1", "o1", "\"command\":\"skip\",\"step\":\"charge\",\"by\":\"ann\"", "amq.gen-tool");
     stage_settle();
     ck_assert_int_eq(stage_step("o1", 1), MG_STEP_SKIPPED);

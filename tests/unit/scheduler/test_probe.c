@@ -57,8 +57,7 @@ static void setup(void)
 {
     asked = 0;
     stage_start();
-    stage_submit("o0", false); /* its workflow makes the services known */
-    stage_settle();
+    stage_begin("o0"); /* its workflow makes the services known */
     say(MG_REASON_BREAKER_OPEN, false);
     ask("o0"); /* changes nothing, and reads the gates */
     stage_settle();
@@ -78,8 +77,7 @@ START_TEST(while_a_service_is_probed_one_step_goes_out)
     ask_all();
     ck_assert_int_eq(running(), 1);
     ck_assert_int_eq(events(), WAITING_COUNT + 1);
-    stage_submit("o4", false); /* another order does not try for itself */
-    stage_settle();
+    stage_begin("o4"); /* another order does not try for itself */
     ck_assert_int_eq(stage_step("o4", 0), MG_STEP_WAITING);
     ck_assert_int_eq(fake_store_order("o4")->order.steps[0].reason, MG_REASON_BREAKER_OPEN);
     ask_all();
@@ -119,18 +117,11 @@ START_TEST(a_probe_that_went_well_is_followed_at_once)
     say(MG_REASON_NONE, true);
     ask("o1");
     stage_settle();
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "reserve",
-                                      .attempt = 1,
-                                      .outcome = "transient",
-                                      .executed = "no",
-                                      .error_code = "http_503"});
-    stage_settle();
+    stage_answer("o1.reserve#1 transient http_503");
     ask("o2");
     stage_settle();
     ck_assert_int_eq(running(), 0); /* that one failed: the agents' report will follow */
-    stage_reply(&(struct stage_reply){.order_id = "o0", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("o0.reserve#1");
     ask_all();
     ck_assert_int_eq(running(), 1);
 }

@@ -40,9 +40,7 @@ static void render_otherwise(const char *order_id)
 
 static void refuse_for_now(void)
 {
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "reserve", .attempt = 1, .outcome = "transient", .executed = "no"});
-    stage_settle();
+    stage_answer("o1.reserve#1 transient");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
     fake_store.ahead_ms = 1000; /* it is due */
 }
@@ -75,8 +73,7 @@ END_TEST
 START_TEST(a_key_that_would_carry_other_bytes_is_not_sent)
 {
     fake_store.definition = HASTY;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     refuse_for_now();
     render_otherwise("o1");
     int requests = fake_broker_count("request");
@@ -95,8 +92,7 @@ END_TEST
 START_TEST(no_second_copy_is_made_of_other_bytes)
 {
     fake_store.definition = HASTY;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     render_otherwise("o1");
     int requests = fake_broker_count("request"), statuses = fake_broker_count("status");
     stage_submit("o1", true);
@@ -112,8 +108,7 @@ END_TEST
 START_TEST(a_submission_whose_workflow_cannot_be_read_is_left_to_others)
 {
     fake_store.definition = "{\"workflow\":\"two\",\"version\":1,\"steps\":\"of another kind\"}";
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(stage_scheduler->shared.works.left.count, 1);
     ck_assert_int_eq(fake_broker.acked + fake_broker.rejected + fake_broker.requeued, 0);
     ck_assert_int_eq(fake_broker_count("submission"), 0); /* nothing goes to orders.rejected */
@@ -130,8 +125,7 @@ END_TEST
 START_TEST(an_ending_scheduler_returns_messages_left_to_others_at_once)
 {
     fake_store.definition = "{\"workflow\":\"two\",\"version\":1,\"steps\":\"of another kind\"}";
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     mg_scheduler_drain(stage_scheduler);
     stage_settle();
     ck_assert_int_eq(fake_broker.requeued, 1);
@@ -155,19 +149,16 @@ END_TEST
  * bounded). */
 START_TEST(an_order_that_is_lost_each_time_is_set_aside_in_the_end)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     int alerts = fake_store.alerts;
     fake_store.conflicts = 1000;
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.reserve#1");
     ck_assert_int_lt(fake_store.commits, 100);
     ck_assert_int_eq(fake_store.alerts, alerts + 1);
     ck_assert_int_eq(fake_broker.rejected, 1);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
     fake_store.conflicts = 0;
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
-    stage_settle();
+    stage_answer("o1.reserve#1");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
 }
 END_TEST
@@ -206,11 +197,8 @@ END_TEST
 static void fail_for_good(void)
 {
     fake_store.definition = HASTY;
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "reserve", .attempt = 1, .outcome = "permanent", .executed = "no"});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 permanent");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
 }
 
@@ -294,14 +282,9 @@ END_TEST
 START_TEST(a_repair_leaves_the_undo_of_what_was_done)
 {
     fake_store.definition = REFUNDED;
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "done", .executed = "yes"});
-    stage_settle();
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "book", .attempt = 1, .outcome = "permanent", .executed = "no"});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.charge#1");
+    stage_answer("o1.book#1 permanent");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
     assert_refused(
         "r-1", "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[15.00]}]",
@@ -323,11 +306,8 @@ END_TEST
 START_TEST(a_repair_leaves_the_undo_of_what_may_have_been_done)
 {
     fake_store.definition = REFUNDED;
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "permanent", .executed = "maybe"});
-    stage_settle();
+    stage_begin("o1");
+    stage_answer("o1.charge#1 permanent maybe");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
     ck_assert(fake_store_order("o1")->order.steps[0].is_maybe);
     assert_refused(
@@ -401,16 +381,14 @@ START_TEST(an_alert_that_another_process_closed_is_opened_again)
     fake_broker.fails_type = "request";
     fake_broker.failure = MG_PUBLISH_REFUSED;
     stage_submit("o1", false);
-    stage_submit("o2", false);
-    stage_settle();
+    stage_begin("o2");
     ck_assert_int_eq(fake_store.alerts, 1);
     for (int ticks = 0; ticks < 40000 / MG_TICK_MS; ticks++) {
         fake_loop_advance(MG_TICK_MS);
     }
     stage_rest_over();
     stage_submit("o3", false);
-    stage_submit("o4", false);
-    stage_settle();
+    stage_begin("o4");
     ck_assert_int_eq(fake_store.alerts, 2);
 }
 END_TEST
@@ -449,20 +427,17 @@ static void pass(int ms)
 START_TEST(an_alert_that_no_order_needed_is_opened_again_when_one_does)
 {
     fake_broker.queue_consumers = -1;
-    stage_submit("o1", false); /* its workflow makes the queues watched */
-    stage_settle();
+    stage_begin("o1"); /* its workflow makes the queues watched */
     fake_broker_seen();
     stage_settle();
     int alerts = fake_store.alerts;
     ck_assert_int_ge(alerts, 1);
     pass(40000);
     ck_assert_int_eq(fake_store.alerts, alerts); /* a known condition raises no second alert */
-    stage_submit("o2", false);
-    stage_settle();
+    stage_begin("o2");
     ck_assert_int_eq(stage_step("o2", 0), MG_STEP_WAITING);
     ck_assert_int_eq(fake_store.alerts, alerts + 1);
-    stage_submit("o3", false); /* its reason is kept as long as it is valid */
-    stage_settle();
+    stage_begin("o3"); /* its reason is kept as long as it is valid */
     ck_assert_int_eq(fake_store.alerts, alerts + 1);
     pass(40000);
     ck_assert_int_eq(fake_store.alerts, alerts + 2);

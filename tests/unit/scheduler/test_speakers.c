@@ -45,27 +45,23 @@ END_TEST
 /* Would catch: a captured agent that replies and reports for the services of others. */
 START_TEST(a_word_from_the_agents_of_another_service_counts_for_nothing)
 {
-    struct stage_reply reply = {
-        .order_id = "o1", .step = "reserve", .attempt = 1, .exchange = "makegood.replies.payment"};
     struct fake_delivery report = {
         .consumer = MG_LANE_REPLIES,
         .type = "service_report",
-        .exchange = reply.exchange,
+        .exchange = "makegood.replies.payment",
         .body =
             "{\"v\":1,\"service\":\"inventory\",\"instance\":\"a:1:1\",\"breaker\":\"open\",\"ready\":true,"
             "\"in_flight\":0,\"concurrency\":64}"};
-    stage_submit("o1", false);
-    stage_settle();
-    stage_reply(&reply);
+    stage_begin("o1");
+    stage_reply("o1.reserve#1 via=%s", report.exchange);
     fake_broker_deliver(&report);
     stage_settle();
     ck_assert_int_eq(fake_broker.rejected, 2);
     ck_assert_int_eq(fake_store.reports, 0);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
     ck_assert_int_eq(fake_store_event_count("o1"), 1);
-    reply.exchange = "makegood.replies.inventory";
-    report.exchange = reply.exchange;
-    stage_reply(&reply);
+    report.exchange = "makegood.replies.inventory";
+    stage_reply("o1.reserve#1 via=%s", report.exchange);
     fake_broker_deliver(&report);
     stage_settle();
     ck_assert_int_eq(fake_broker.rejected, 2);
@@ -79,11 +75,9 @@ END_TEST
 START_TEST(messages_through_a_strangers_exchange_count_for_nothing)
 {
     static const char STRANGER[] = "agent.payment.control.evil";
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     int published = fake_broker.count;
-    stage_reply(
-        &(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1, .exchange = STRANGER});
+    stage_reply("o1.reserve#1 via=%s", STRANGER);
     fake_broker_deliver(&(struct fake_delivery){
         .consumer = MG_LANE_REPLIES,
         .type = "service_report",

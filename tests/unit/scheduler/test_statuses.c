@@ -44,13 +44,7 @@ static void submit(const char *reply_to)
 static void answer(const char *step, uint32_t attempt, const char *kind, const char *outcome)
 {
     bool is_done = strcmp(outcome, "done") == 0;
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = step,
-                                      .attempt = attempt,
-                                      .kind = kind,
-                                      .outcome = outcome,
-                                      .executed = is_done ? "yes" : "no"});
-    stage_settle();
+    stage_answer("o1.%s#%d %s %s %s", step, attempt, kind, outcome, is_done ? "yes" : "no");
 }
 
 static void command(const char *word)
@@ -65,8 +59,7 @@ static void command(const char *word)
 
 static void go_pending(void)
 {
-    stage_submit("o0", false); /* its workflow makes the queues watched */
-    stage_settle();
+    stage_begin("o0"); /* its workflow makes the queues watched */
     fake_broker.queue_consumers = 0;
     fake_broker_seen();
     submit("client");
@@ -267,8 +260,7 @@ END_TEST
 START_TEST(a_repetition_in_one_batch_gets_that_batchs_status)
 {
     go_processing();
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "permanent", .executed = "no"});
+    stage_reply("o1.charge#1 permanent");
     fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_NORMAL,
                                                 .body = SUBMISSION,
                                                 .message_id = "o1",
@@ -354,9 +346,7 @@ START_TEST(the_second_answer_to_a_refused_undo_counts)
     go_error();
     answer("reserve", 2, "undo", "permanent");
     ck_assert_str_eq(mg_order_state_name(stage_order("o1")), "error");
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "reserve", .attempt = 2, .kind = "undo", .is_again = true});
-    stage_settle();
+    stage_answer("o1.reserve#2 undo again");
     ck_assert_str_eq(mg_order_state_name(stage_order("o1")), "compensated");
     int events = fake_store_event_count("o1");
     answer("reserve", 2, "undo", "done");
@@ -370,16 +360,8 @@ START_TEST(a_done_that_is_redelivered_after_an_unclear_answer_counts)
 {
     fake_store.definition = ASKING;
     submit("client");
-    stage_reply(&(struct stage_reply){.order_id = "o1",
-                                      .step = "charge",
-                                      .attempt = 1,
-                                      .kind = "do",
-                                      .outcome = "unknown",
-                                      .executed = "maybe"});
-    stage_settle();
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = "charge", .attempt = 1, .kind = "do", .is_again = true});
-    stage_settle();
+    stage_answer("o1.charge#1 do unknown");
+    stage_answer("o1.charge#1 do again");
     ck_assert_str_eq(mg_order_state_name(stage_order("o1")), "processed");
 }
 END_TEST

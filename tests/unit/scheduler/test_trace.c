@@ -30,13 +30,6 @@ static void tear_down(void)
     stage_traceparent = NULL;
 }
 
-static void reply(const char *step, const char *outcome, const char *executed)
-{
-    stage_reply(&(struct stage_reply){
-        .order_id = "o1", .step = step, .attempt = 1, .outcome = outcome, .executed = executed});
-    stage_settle();
-}
-
 /* The request as its agent gets it. */
 static const char *requested(void)
 {
@@ -50,13 +43,12 @@ static const char *requested(void)
  * stored. */
 START_TEST(an_order_is_one_tree_below_its_client)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_int_eq(recorded_count, 0);                               /* nothing has ended */
     ck_assert_str_eq(requested(), "00-" TRACE "-488d6ad1479ac5af-01"); /* attempt/o1.reserve.1.do */
-    reply("reserve", "done", NULL);
+    stage_answer("o1.reserve#1");
     ck_assert_int_eq(recorded_count, 1);
-    reply("charge", "done", NULL);
+    stage_answer("o1.charge#1");
     ck_assert_int_eq(recorded_count, 3);
     ck_assert_str_eq(recorded[0].name, "do reserve");
     ck_assert_str_eq(recorded[0].id, "488d6ad1479ac5af");
@@ -89,11 +81,10 @@ START_TEST(a_context_that_the_client_does_not_sample_is_passed_on_unchanged)
     sink.threshold = 0; /* all others would be */
     stage_traceparent = UNSAMPLED;
     stage_start();
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_str_eq(requested(), UNSAMPLED);
-    reply("reserve", "done", NULL);
-    reply("charge", "done", NULL);
+    stage_answer("o1.reserve#1");
+    stage_answer("o1.charge#1");
     ck_assert_int_eq(recorded_count, 0);
 }
 END_TEST
@@ -105,10 +96,9 @@ START_TEST(an_order_without_a_trace_gets_one_of_its_own)
     sink.threshold = 0;
     stage_traceparent = NULL;
     stage_start();
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_str_eq(requested(), "00-2352da7280f1decc3acf1ba84eb945c9-488d6ad1479ac5af-01");
-    reply("reserve", "done", NULL);
+    stage_answer("o1.reserve#1");
     ck_assert_str_eq(recorded[0].trace, "2352da7280f1decc3acf1ba84eb945c9");
     ck_assert_ptr_null(fake_store_order("o1")->traceparent.data); /* nothing is stored that was not there */
 }
@@ -118,10 +108,9 @@ END_TEST
 START_TEST(an_order_that_is_not_chosen_has_no_trace)
 {
     stage_traceparent = NULL;
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_str_eq(requested(), "");
-    reply("reserve", "done", NULL);
+    stage_answer("o1.reserve#1");
     ck_assert_int_eq(recorded_count, 0);
 }
 END_TEST
@@ -130,8 +119,7 @@ END_TEST
 START_TEST(a_broken_context_is_none)
 {
     stage_traceparent = "00-" TRACE "-0000000000000000-01";
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_str_eq(requested(), "");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSING); /* and costs the order nothing */
 }
@@ -143,10 +131,9 @@ START_TEST(without_a_collector_the_context_is_passed_on_unchanged)
     stage_finish();
     stage_spans = NULL;
     stage_start();
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     ck_assert_str_eq(requested(), SAMPLED);
-    reply("reserve", "done", NULL);
+    stage_answer("o1.reserve#1");
     ck_assert_str_eq(requested(), SAMPLED);
     ck_assert_int_eq(recorded_count, 0);
 }
@@ -156,12 +143,11 @@ END_TEST
  * a repeat with a second span. */
 START_TEST(a_repeated_decision_is_recorded_once)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     fake_store.next_commit = FAKE_COMMIT_CONFLICT;
-    reply("reserve", "done", NULL);
+    stage_answer("o1.reserve#1");
     ck_assert_int_eq(recorded_count, 1);
-    reply("reserve", "done", NULL); /* an old one: it ends nothing */
+    stage_answer("o1.reserve#1"); /* an old one: it ends nothing */
     ck_assert_int_eq(recorded_count, 1);
 }
 END_TEST
@@ -169,15 +155,13 @@ END_TEST
 /* Catches: failures that look like successes, and an undo that is missing from the tree. */
 START_TEST(failures_are_recorded_as_errors)
 {
-    stage_submit("o1", false);
-    stage_settle();
-    reply("reserve", "done", NULL);
-    reply("charge", "permanent", "no");
+    stage_begin("o1");
+    stage_answer("o1.reserve#1");
+    stage_answer("o1.charge#1 permanent");
     ck_assert_int_eq(recorded_count, 2);
     ck_assert(span_has(&recorded[1], " makegood.outcome=permanent"));
     ck_assert(recorded[1].span.is_error);
-    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 2, .kind = "undo"});
-    stage_settle();
+    stage_answer("o1.reserve#2 undo");
     ck_assert_int_eq(recorded_count, 4);
     const struct recorded *order = strcmp(recorded[2].name, "order two") == 0 ? &recorded[2] : &recorded[3];
     const struct recorded *undo = order == &recorded[2] ? &recorded[3] : &recorded[2];
@@ -190,8 +174,7 @@ END_TEST
 /* Catches: an attempt without an answer, missing from the tree. */
 START_TEST(an_attempt_that_expires_is_recorded)
 {
-    stage_submit("o1", false);
-    stage_settle();
+    stage_begin("o1");
     stage_pass(11000);
     stage_command("c1", "o1", "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"test\"",
                   NULL);
