@@ -283,28 +283,62 @@ void stage_answer(const char *format, ...)
     stage_settle();
 }
 
-static void command_deliver(const char *command_id, const char *order_id, const char *words,
-                            const char *reply_to, bool is_again)
+/* A member of a command, from NAME=VALUE: a value that begins as JSON is JSON, any other is a string. */
+static void member_append(struct mg_buf *body, const char *name, const char *value)
 {
-    char body[512];
-    snprintf(body, sizeof(body), "{\"v\":1,\"command_id\":\"%s\",\"order_id\":\"%s\",%s}", command_id,
-             order_id, words);
-    struct fake_delivery delivery = {.consumer = MG_LANE_COMMANDS,
-                                     .type = "command",
-                                     .body = body,
-                                     .reply_to = reply_to,
-                                     .is_redelivered = is_again};
+    bool is_json = strchr("[{\"-0123456789", value[0]) != NULL || strcmp(value, "true") == 0;
+    mg_buf_printf(body, is_json ? ",\"%s\":%s" : ",\"%s\":\"%s\"", name, value);
+}
+
+static void command_deliver(const char *format, va_list arguments)
+{
+    char line[1500], *at = line, *word;
+    struct fake_delivery delivery = {.consumer = MG_LANE_COMMANDS, .type = "command"};
+    struct mg_buf body;
+    ck_assert_int_lt(vsnprintf(line, sizeof(line), format, arguments), (int)sizeof(line));
+    const char *command_id = word_next(&at), *order_id = word_next(&at), *command = word_next(&at);
+    ck_assert_ptr_nonnull(command);
+    mg_buf_init(&body, sizeof(line) + 256);
+    mg_buf_printf(&body, "{\"v\":1,\"command_id\":\"%s\",\"order_id\":\"%s\",\"command\":\"%s\"", command_id,
+                  order_id, command);
+    while ((word = word_next(&at)) != NULL) {
+        char *value = strchr(word, '=');
+        if (value == NULL) {
+            ck_assert_str_eq(word, "again");
+            delivery.is_redelivered = true;
+            continue;
+        }
+        *value++ = '\0';
+        if (strcmp(word, "to") == 0) {
+            delivery.reply_to = value;
+        } else if (strcmp(word, "via") == 0) {
+            delivery.exchange = value;
+        } else {
+            member_append(&body, word, value);
+        }
+    }
+    mg_buf_append_text(&body, "}");
+    ck_assert(!body.failed);
+    delivery.body = body.data;
     fake_broker_deliver(&delivery);
+    mg_buf_finish(&body);
 }
 
-void stage_command(const char *command_id, const char *order_id, const char *words, const char *reply_to)
+void stage_command(const char *format, ...)
 {
-    command_deliver(command_id, order_id, words, reply_to, false);
+    va_list arguments;
+    va_start(arguments, format);
+    command_deliver(format, arguments);
+    va_end(arguments);
 }
 
-void stage_command_again(const char *command_id, const char *order_id, const char *words)
+void stage_act(const char *format, ...)
 {
-    command_deliver(command_id, order_id, words, NULL, true);
+    va_list arguments;
+    va_start(arguments, format);
+    command_deliver(format, arguments);
+    va_end(arguments);
+    stage_settle();
 }
 
 enum mg_step_state stage_step(const char *order_id, int step)

@@ -56,9 +56,12 @@ void stage_submit_from(const char *order_id, const char *items, const char *repl
  */
 void stage_reply(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void stage_answer(const char *format, ...) __attribute__((format(printf, 1, 2))); /* and settles */
-/* `words`: members of the command besides v, command_id, order_id. */
-void stage_command(const char *command_id, const char *order_id, const char *words, const char *reply_to);
-void stage_command_again(const char *command_id, const char *order_id, const char *words); /* redelivered */
+/*
+ * "c-1 o1 cancel by=ann reason='too late' to=tool": a command's id, its order, its name and its members. A
+ * value that begins as JSON is JSON. Besides members: to=REPLY-QUEUE; via=EXCHANGE; again: redelivered.
+ */
+void stage_command(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void stage_act(const char *format, ...) __attribute__((format(printf, 1, 2))); /* and settles */
 
 enum mg_step_state stage_step(const char *order_id, int step);
 enum mg_order_state stage_order(const char *order_id);

@@ -67,8 +67,7 @@ START_TEST(each_request_has_the_moment_of_the_row)
     mg_cache_clear(&stage_scheduler->cache); /* as in another instance */
     stage_answer("o1.reserve#1 transient");
     stage_pass(1000);
-    stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
-    stage_settle();
+    stage_act("due-1 o1 due step=reserve attempt=1 by=s");
     assert_sent(3);
     stage_pass(1000);
     stage_answer("o1.reserve#2");

@@ -23,12 +23,7 @@
 /* The supervisor's command when step a is due, delivered first or again. */
 static void ask_a(bool is_again)
 {
-    fake_broker_deliver(&(struct fake_delivery){
-        .consumer = MG_LANE_COMMANDS,
-        .type = "command",
-        .body = "{\"v\":1,\"command_id\":\"due-a\",\"order_id\":\"o1\",\"command\":\"due\",\"step\":\"a\","
-                "\"attempt\":1,\"by\":\"s\"}",
-        .is_redelivered = is_again});
+    stage_command("due-a o1 due step=a attempt=1 by=s %s", is_again ? "again" : "");
 }
 
 static int requests_of(const char *correlation)

@@ -27,13 +27,8 @@ static void answer(uint32_t attempt, const char *kind, const char *result)
 
 static void poll_due(uint32_t attempt)
 {
-    char words[100], id[20];
-    snprintf(id, sizeof(id), "due-%u", attempt);
-    snprintf(words, sizeof(words), "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":%u,\"by\":\"s\"",
-             attempt);
     fake_store.ahead_ms += 5000;
-    stage_command(id, "o1", words, NULL);
-    stage_settle();
+    stage_act("due-%u o1 due step=reserve attempt=%u by=s", attempt, attempt);
 }
 
 static void begin(const char *definition)

@@ -8,8 +8,7 @@
 
 static void overdue(const char *order_id)
 {
-    stage_command("s-1", order_id, "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"",
-                  NULL);
+    stage_command("s-1 %s overdue step=reserve attempt=1 by=s", order_id);
 }
 
 static void two_orders_run(void)
@@ -147,27 +146,18 @@ START_TEST(no_attempt_is_overdue_by_the_time_in_which_the_database_took_nothing)
 }
 END_TEST
 
-#define LAST_OVERDUE "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":3,\"by\":\"s\""
+#define LAST_OVERDUE "s-3 o1 overdue step=reserve attempt=3 by=s again"
 
 /* The order is given up by its third overdue attempt: command s-3 owes the status. */
 static void order_is_given_up(void)
 {
     two_orders_run();
     for (int attempt = 1; attempt <= 3; attempt++) {
-        char words[96], id[8];
         pass(16000);
-        snprintf(words, sizeof(words),
-                 "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":%d,\"by\":\"s\"", attempt);
-        snprintf(id, sizeof(id), "s-%d", attempt);
-        stage_command(id, "o1", words, NULL);
-        stage_settle();
+        stage_act("s-%d o1 overdue step=reserve attempt=%d by=s", attempt, attempt);
         if (attempt < 3) {
             pass(6000);
-            snprintf(words, sizeof(words),
-                     "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":%d,\"by\":\"s\"", attempt);
-            snprintf(id, sizeof(id), "d-%d", attempt);
-            stage_command(id, "o1", words, NULL);
-            stage_settle();
+            stage_act("d-%d o1 due step=reserve attempt=%d by=s", attempt, attempt);
         }
     }
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
@@ -184,7 +174,7 @@ START_TEST(a_command_that_was_decided_before_gives_its_statuses_again)
     pass(2000);
     fake_store.is_refusing = false;
     pass(6000);
-    stage_command_again("s-3", "o1", LAST_OVERDUE); /* attempts are spared */
+    stage_command(LAST_OVERDUE); /* attempts are spared */
     pass(250);
     ck_assert_int_eq(fake_broker_count("status"), statuses + 2); /* of o3, and this one */
 
@@ -194,7 +184,7 @@ START_TEST(a_command_that_was_decided_before_gives_its_statuses_again)
     pass(2000);
     ck_assert_int_eq(aside_count(), 1);
     int acked = fake_broker.acked;
-    stage_command_again("s-3", "o1", LAST_OVERDUE);
+    stage_command(LAST_OVERDUE);
     pass(250);
     ck_assert_int_eq(fake_broker.acked, acked);
     fake_store.refused = NULL;
@@ -397,8 +387,7 @@ START_TEST(later_causes_join_the_waiting_order)
     stage_begin("o1");
     ck_assert_int_eq(fake_broker.acked, acked + 3); /* the commands are redelivered anyway */
     ck_assert_int_eq(stage_scheduler->shared.works.apart_count, 2);
-    stage_command("c-1", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", "amq.gen-tool");
-    stage_settle();
+    stage_act("c-1 o1 cancel by=ann reason=late to=amq.gen-tool");
     ck_assert_int_eq(fake_broker_count("command_result"), 1);
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"invalid\""));
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "as the test wants (XX001)"));
@@ -417,12 +406,12 @@ START_TEST(a_command_after_the_lock_is_carried_out)
     two_orders_run();
     fake_store.refused = "o1";
     fake_store.refusal = MG_REFUSAL_PASSING;
-    stage_command("c-1", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", "amq.gen-tool");
+    stage_command("c-1 o1 cancel by=ann reason=late to=amq.gen-tool");
     pass(8000);
     ck_assert_int_eq(fake_broker_count("command_result"), 1);
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"invalid\",\"may_pass\":true"));
     fake_store.refused = NULL;
-    stage_command("c-2", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", "amq.gen-tool");
+    stage_command("c-2 o1 cancel by=ann reason=late to=amq.gen-tool");
     pass(250);
     ck_assert_int_eq(fake_broker_count("command_result"), 2);
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));

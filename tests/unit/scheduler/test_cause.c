@@ -18,13 +18,8 @@
 
 static void due(uint32_t attempt)
 {
-    char words[128], id[32];
-    snprintf(id, sizeof(id), "due-%u", attempt);
-    snprintf(words, sizeof(words), "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":%u,\"by\":\"s\"",
-             attempt);
     fake_store.ahead_ms += 5000; /* its backoff is over */
-    stage_command(id, "o1", words, NULL);
-    stage_settle();
+    stage_act("due-%u o1 due step=reserve attempt=%u by=s", attempt, attempt);
 }
 
 static bool has_error(const char *code)
@@ -101,14 +96,6 @@ static void decline(void)
         "o1.charge#1 permanent http_422/card_declined message='no cover' body=\"{\\\"code\\\":7}\" over");
 }
 
-static void command(const char *word)
-{
-    char words[64];
-    (void)snprintf(words, sizeof(words), "\"command\":\"%s\",\"by\":\"ann\"", word);
-    stage_command(word, "o1", words, NULL);
-    stage_settle();
-}
-
 /* The last status to the client, and its cause. */
 static void expect_status(const char *status, const char *cause)
 {
@@ -137,7 +124,7 @@ START_TEST(a_client_gets_the_cause_in_the_services_words)
     step_reply("reserve", 2, "undo", "permanent");
     expect_status("error", "{\"step\":\"reserve\",\"code\":\"http_503\",\"status\":503}");
     stage_pass(15000); /* the refused request is not made again */
-    command("resume");
+    stage_act("resume o1 resume by=ann");
     expect_status("compensating", DECLINED);
     step_reply("reserve", 3, "undo", "done");
     expect_status("compensated", DECLINED);
@@ -152,7 +139,7 @@ START_TEST(a_cause_ends_when_the_order_goes_forward)
     fake_store.definition = TWO("error");
     decline();
     expect_status("error", DECLINED);
-    command("resume");
+    stage_act("resume o1 resume by=ann");
     ck_assert_ptr_null(fake_store_record("o1")->failure.data);
     step_reply("charge", 2, "do", "done");
     expect_status("processed", NULL);
@@ -164,7 +151,7 @@ START_TEST(the_cause_of_a_cancellation_is_the_operator)
 {
     fake_store.definition = TWO("error");
     decline();
-    command("cancel");
+    stage_act("cancel o1 cancel by=ann");
     expect_status("compensating", OPERATOR);
     step_reply("reserve", 2, "undo", "done");
     expect_status("cancelled", OPERATOR);
@@ -176,7 +163,7 @@ START_TEST(the_cause_of_a_compensation_stays_the_failure)
 {
     fake_store.definition = TWO("error");
     decline();
-    command("compensate");
+    stage_act("compensate o1 compensate by=ann");
     expect_status("compensating", DECLINED);
 }
 END_TEST
@@ -187,8 +174,7 @@ START_TEST(the_cause_of_an_expiry_is_its_reason)
     stage_begin("o1");
     step_reply("reserve", 1, "do", "done");
     fake_store.ahead_ms += 16 * 60 * 1000;
-    stage_command("late", "o1", "\"command\":\"expired\",\"by\":\"s\"", NULL);
-    stage_settle();
+    stage_act("late o1 expired by=s");
     expect_status("compensating", "{\"code\":\"order_expired\",\"text\":\"the order's complete-by passed\"}");
 }
 END_TEST

@@ -193,8 +193,7 @@ START_TEST(a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_
 {
     fake_broker.is_held = true;
     stage_begin("o1");
-    stage_command("c-1", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", NULL);
-    stage_settle();
+    stage_act("c-1 o1 cancel by=ann reason=late");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING); /* its request is still unanswered */
     fake_broker.fails_type = "request";
     fake_broker.failure = MG_PUBLISH_REFUSED;
@@ -223,8 +222,7 @@ END_TEST
 
 static void assert_command_done(const char *command_id, const char *words)
 {
-    stage_command(command_id, "o1", words, "amq.gen-tool");
-    stage_settle();
+    stage_act("%s o1 %s to=amq.gen-tool", command_id, words);
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
 }
 
@@ -236,10 +234,10 @@ START_TEST(a_restarted_order_knows_no_result_of_before)
     stage_answer("o1.charge#1 permanent");
     stage_answer("o1.reserve#2 undo");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATED);
-    assert_command_done("c-1", "\"command\":\"restart\",\"by\":\"ann\"");
+    assert_command_done("c-1", "restart by=ann");
     stage_answer("o1.reserve#3 transient");
     int requests = fake_broker_count("request");
-    assert_command_done("c-2", "\"command\":\"skip\",\"step\":\"reserve\",\"by\":\"ann\"");
+    assert_command_done("c-2", "skip step=reserve by=ann");
     ck_assert_int_eq(fake_broker_count("request"), requests);
     ck_assert_int_eq(stage_step("o1", 1), MG_STEP_FAILED);
     ck_assert(mg_slice_is(fake_store_order("o1")->steps[1].error_code, "unrenderable"));
@@ -316,8 +314,7 @@ START_TEST(a_refused_copy_of_a_request_does_not_end_the_other)
     fake_broker.is_held = false;
     stage_settle();
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
-    stage_command("c-1", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", NULL);
-    stage_settle();
+    stage_act("c-1 o1 cancel by=ann reason=late");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_PENDING);
     ck_assert_int_eq(fake_broker_count("request"), 2);
 }
@@ -374,8 +371,8 @@ START_TEST(an_order_that_a_newer_version_wrote_is_left_to_others)
     ck_assert_int_eq(fake_broker.rejected, 0);
     ck_assert_int_eq(stage_scheduler->shared.works.left.count, 1); /* goes back to the queue after a while */
     ck_assert_int_lt(fake_broker.options.rank, stage_scheduler->shared.rank); /* and ranks below others */
-    stage_command("a-1", "o1", "\"command\":\"expired\",\"by\":\"supervisor\"", NULL);
-    stage_settle(); /* will be sent again: kept asks would pile up and end as dead letters */
+    stage_act("a-1 o1 expired by=supervisor"); /* will be sent again: kept asks would pile up and end as dead
+                                                  letters */
     ck_assert_int_eq(fake_broker.acked, 4);
 }
 END_TEST
@@ -492,17 +489,12 @@ START_TEST(the_last_failure_of_a_step_is_its_latest)
     stage_answer("o1.reserve#1 transient http_503");
     ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "http_503"));
     stage_pass(6000);
-    stage_command("c1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
-    stage_settle();
+    stage_act("c1 o1 due step=reserve attempt=1 by=s");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
-    stage_command("c2", "o1", "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":2,\"by\":\"s\"",
-                  NULL);
-    stage_settle();
+    stage_act("c2 o1 overdue step=reserve attempt=2 by=s");
     ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "http_503")); /* not yet due */
     stage_pass(14000);
-    stage_command("c3", "o1", "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":2,\"by\":\"s\"",
-                  NULL);
-    stage_settle();
+    stage_act("c3 o1 overdue step=reserve attempt=2 by=s");
     ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "expired"));
     ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_text,
                           "the attempt's complete-by passed without a reply"));

@@ -47,11 +47,7 @@ static void submit(const char *order_id)
 /* The supervisor's command that the first of the line may go on. */
 static void ask(const char *order_id)
 {
-    char command_id[16];
-    (void)snprintf(command_id, sizeof(command_id), "c-%d", ++asked);
-    stage_command(command_id, order_id, "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":0,\"by\":\"s\"",
-                  NULL);
-    stage_settle();
+    stage_act("c-%d %s due step=reserve attempt=0 by=s", ++asked, order_id);
 }
 
 static bool is_parked(const char *order_id)

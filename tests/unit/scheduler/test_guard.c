@@ -174,8 +174,7 @@ END_TEST
 
 static void command(const char *id, const char *words)
 {
-    stage_command(id, "o1", words, "me");
-    stage_settle();
+    stage_act("%s o1 %s to=me", id, words);
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
 }
 
@@ -200,13 +199,12 @@ START_TEST(a_skip_of_a_restarted_order_leaves_no_result_of_before)
     stage_answer("o1.reserve#1");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "{\"of\":7.50}"));
     refuse_charge(1);
-    command("c-1",
-            "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[1,2]}]");
+    command("c-1", "resume by=ann set=[{\"pointer\":\"/items\",\"value\":[1,2]}]");
     refuse_charge(2);
-    command("c-2", "\"command\":\"compensate\",\"by\":\"ann\"");
+    command("c-2", "compensate by=ann");
     stage_answer("o1.reserve#2 undo");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATED);
-    command("c-3", "\"command\":\"restart\",\"by\":\"ann\"");
+    command("c-3", "restart by=ann");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_SKIPPED);
     ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "{\"of\":null}"));
     stage_finish();
@@ -224,11 +222,7 @@ END_TEST
 
 static void due(const char *step)
 {
-    char words[128];
-    (void)snprintf(words, sizeof(words), "\"command\":\"due\",\"step\":\"%s\",\"attempt\":1,\"by\":\"s\"",
-                   step);
-    stage_command("d-1", "o1", words, NULL);
-    stage_settle();
+    stage_act("d-1 o1 due step=%s attempt=1 by=s", step);
 }
 
 /* Would catch: the result of accepted work, kept for its undo, that later steps use though an operator
@@ -237,17 +231,12 @@ START_TEST(a_kept_result_of_a_skipped_step_is_for_its_undo_alone)
 {
     submit(WORKFLOW("", ACCEPTED "," ASKING), "[3.00]");
     stage_answer("o1.reserve#1 accepted maybe over");
-    stage_command("s-1", "o1", "\"command\":\"skip\",\"step\":\"reserve\",\"by\":\"ann\"", "amq.gen-tool");
-    stage_settle();
+    stage_act("s-1 o1 skip step=reserve by=ann to=amq.gen-tool");
     ck_assert_int_eq(sent("request", "[false,\"skipped\",0]"), 1);
     stage_answer("o1.charge#1 permanent");
-    stage_command("r-1", "o1",
-                  "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[4]}]",
-                  "amq.gen-tool");
-    stage_settle();
+    stage_act("r-1 o1 resume by=ann set=[{\"pointer\":\"/items\",\"value\":[4]}] to=amq.gen-tool");
     ck_assert_int_eq(sent("command_result", "its undo would no longer fit"), 1);
-    stage_command("c-1", "o1", "\"command\":\"compensate\",\"by\":\"ann\"", "amq.gen-tool");
-    stage_settle();
+    stage_act("c-1 o1 compensate by=ann to=amq.gen-tool");
     stage_pass(60000);
     due("reserve");
     ck_assert_int_eq(sent("request", "/r/7.50/3.00"), 1);
@@ -267,12 +256,10 @@ START_TEST(a_step_stays_skipped_for_others_while_it_is_undone)
 {
     submit(WORKFLOW("", ACCEPTED "," ASKING_ALWAYS), "[3.00]");
     stage_answer("o1.reserve#1 accepted maybe over");
-    stage_command("s-1", "o1", "\"command\":\"skip\",\"step\":\"reserve\",\"by\":\"ann\"", "amq.gen-tool");
-    stage_settle();
+    stage_act("s-1 o1 skip step=reserve by=ann to=amq.gen-tool");
     ck_assert_int_eq(sent("request", "[false,\"skipped\"]"), 1);
     stage_answer("o1.charge#1 transient maybe http_503 over");
-    stage_command("c-1", "o1", "\"command\":\"compensate\",\"by\":\"ann\"", "amq.gen-tool");
-    stage_settle();
+    stage_act("c-1 o1 compensate by=ann to=amq.gen-tool");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_PENDING);
     ck_assert_int_eq(sent("request", "[false,\"skipped\"]"), 2);
     stage_answer("o1.charge#2 do over");
@@ -287,21 +274,14 @@ START_TEST(a_skipped_step_is_not_settled_against_a_request_that_is_out)
 {
     submit(WORKFLOW("", ACCEPTED "," ASKING), "[3.00]");
     stage_answer("o1.reserve#1 accepted maybe over");
-    stage_command("s-1", "o1", "\"command\":\"skip\",\"step\":\"reserve\",\"by\":\"ann\"", "amq.gen-tool");
-    stage_settle();
+    stage_act("s-1 o1 skip step=reserve by=ann to=amq.gen-tool");
     ck_assert_int_eq(sent("request", "[false,\"skipped\",0]"), 1);
-    stage_command("s-2", "o1",
-                  _i == 0 ? "\"command\":\"settle\",\"step\":\"reserve\",\"outcome\":\"done\",\"by\":\"ann\""
-                          : "\"command\":\"settle\",\"step\":\"reserve\",\"outcome\":\"done\",\"by\":\"ann\","
-                            "\"result\":{\"ref\":7.50}",
-                  "amq.gen-tool");
-    stage_settle();
+    stage_act("s-2 o1 %s to=amq.gen-tool",
+              _i == 0 ? "settle step=reserve outcome=done by=ann"
+                      : "settle step=reserve outcome=done by=ann result={\"ref\":7.50}");
     ck_assert_int_eq(sent("command_result", "a request of step charge was made without this step"), 1);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_SKIPPED);
-    stage_command("s-3", "o1",
-                  "\"command\":\"settle\",\"step\":\"reserve\",\"outcome\":\"absent\",\"by\":\"ann\"",
-                  "amq.gen-tool");
-    stage_settle();
+    stage_act("s-3 o1 settle step=reserve outcome=absent by=ann to=amq.gen-tool");
     ck_assert_int_eq(sent("command_result", "made without"), 1);
     stage_finish();
 }

@@ -29,8 +29,7 @@ static void answer(const char *step, uint32_t attempt, const char *kind, const c
 
 static void command(const char *id, const char *words)
 {
-    stage_command(id, "o1", words, "tool");
-    stage_settle();
+    stage_act("%s o1 %s to=tool", id, words);
 }
 
 static void begin(const char *definition)
@@ -57,7 +56,7 @@ START_TEST(a_result_that_the_undo_needs_is_kept_when_the_last_poll_lacks_it)
     begin(JOB("repeat"));
     answer("job", 1, "do", "accepted", "{\"id\":\"j1\"}");
     stage_pass(20000);
-    command("due-1", "\"command\":\"due\",\"step\":\"job\",\"attempt\":1,\"by\":\"s\"");
+    command("due-1", "due step=job attempt=1 by=s");
     ck_assert(request_has("\"kind\":\"verify\"") && request_has("/jobs/j1"));
     answer("job", 2, "verify", "done", "{\"state\":\"finished\"}");
     ck_assert(request_has("\"state\":\"finished\""));
@@ -85,7 +84,7 @@ START_TEST(a_repair_keeps_the_do_that_is_to_be_repeated_to_learn_its_result)
     answer("reserve", 1, "do", "done", _i == 0 ? "null" : "{\"id\":\"r1\"}");
     answer("charge", 1, "do", "permanent", NULL);
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
-    command("c-1", "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[7]}]");
+    command("c-1", "resume by=ann set=[{\"pointer\":\"/items\",\"value\":[7]}]");
     ck_assert(answer_has(_i == 0 ? "its undo would no longer fit" : "\"done\""));
 }
 END_TEST
@@ -102,15 +101,13 @@ START_TEST(a_repaired_payload_keeps_the_shape_and_the_requirement_of_its_workflo
     begin(SHAPED);
     answer("reserve", 1, "do", "permanent", NULL);
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
-    command("c-1",
-            "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":\"x\"}]");
+    command("c-1", "resume by=ann set=[{\"pointer\":\"/items\",\"value\":\"x\"}]");
     ck_assert_msg(answer_has("\"invalid\"") && answer_has("/items"), "%s",
                   fake_broker_last("command_result")->body);
-    command("c-2",
-            "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[1,2,3]}]");
+    command("c-2", "resume by=ann set=[{\"pointer\":\"/items\",\"value\":[1,2,3]}]");
     ck_assert_msg(answer_has("\"invalid\"") && answer_has("at most two items"), "%s",
                   fake_broker_last("command_result")->body);
-    command("c-3", "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[1]}]");
+    command("c-3", "resume by=ann set=[{\"pointer\":\"/items\",\"value\":[1]}]");
     ck_assert(answer_has("\"done\"") && request_has("\"items\":[1]"));
 }
 END_TEST
@@ -139,8 +136,7 @@ START_TEST(a_step_that_its_guard_refused_is_settled_with_its_result)
 {
     begin(REFUSED);
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
-    command("s-1", "\"command\":\"settle\",\"step\":\"reserve\",\"outcome\":\"done\",\"by\":\"ann\","
-                   "\"result\":{\"id\":\"r1\"}");
+    command("s-1", "settle step=reserve outcome=done by=ann result={\"id\":\"r1\"}");
     ck_assert_msg(answer_has("\"done\""), "%s", fake_broker_last("command_result")->body);
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
 }
@@ -160,10 +156,10 @@ START_TEST(a_settle_that_would_change_the_undo_of_a_step_that_is_done_is_refused
     begin(GIFT);
     stage_answer("o1.gift#1 unknown http_500 over");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNKNOWN);
-    command("k-1", "\"command\":\"skip\",\"step\":\"gift\",\"by\":\"ann\"");
+    command("k-1", "skip step=gift by=ann");
     answer("charge", 1, "do", "done", "{}");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
-    command("s-1", "\"command\":\"settle\",\"step\":\"gift\",\"outcome\":\"done\",\"by\":\"ann\"");
+    command("s-1", "settle step=gift outcome=done by=ann");
     ck_assert_msg(answer_has("step charge was done without this step"), "%s",
                   fake_broker_last("command_result")->body);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_SKIPPED);
@@ -178,9 +174,9 @@ START_TEST(a_step_in_doubt_is_done_again_only_by_the_operators_explicit_word)
 {
     begin(OPERATOR);
     stage_answer("o1.reserve#1 unknown http_500 over");
-    command("r-1", "\"command\":\"resume\",\"by\":\"ann\"");
+    command("r-1", "resume by=ann");
     ck_assert(answer_has("\"conflict\"") && answer_has("--repeat"));
-    command("r-2", "\"command\":\"resume\",\"step\":\"reserve\",\"repeat\":true,\"by\":\"ann\"");
+    command("r-2", "resume step=reserve repeat=true by=ann");
     ck_assert(answer_has("\"done\"") && request_has("\"attempt\":2") && request_has("\"kind\":\"do\""));
 }
 END_TEST
@@ -199,12 +195,7 @@ START_TEST(a_failed_probe_of_a_service_that_is_down_costs_no_attempt)
         ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
         ck_assert_uint_eq(fake_store_order("o1")->order.steps[0].failure_count, 0);
         stage_pass(60000);
-        char due[160];
-        (void)snprintf(due, sizeof(due),
-                       "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":%u,\"by\":\"s\"", attempt);
-        char id[16];
-        (void)snprintf(id, sizeof(id), "due-%u", attempt);
-        command(id, due);
+        stage_act("due-%u o1 due step=reserve attempt=%u by=s to=tool", attempt, attempt);
         ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
     }
 }

@@ -37,14 +37,8 @@ static void reply(const char *step, uint32_t attempt, const char *kind, const ch
 
 static void due(uint32_t attempt)
 {
-    char words[128];
-    (void)snprintf(words, sizeof(words),
-                   "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":%u,\"by\":\"s\"", attempt);
-    char id[16];
-    (void)snprintf(id, sizeof(id), "due-%u", attempt);
     stage_pass(20000); /* and no attempt can act any more */
-    stage_command(id, "o1", words, NULL);
-    stage_settle();
+    stage_act("due-%u o1 due step=reserve attempt=%u by=s", attempt, attempt);
 }
 
 /* The answer of reserve is lost, its only attempt is used up, and the order turns back. */
@@ -111,8 +105,7 @@ START_TEST(an_answer_that_is_not_done_has_the_result_nevertheless)
                  _i == 0 ? "{\"ref\":7.50,\"state\":\"PENDING\"}" : "{\"ref\":7.50}");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
     stage_pass(20000); /* the attempt is quiet */
-    stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
-    stage_settle();
+    stage_act("due-1 o1 due step=reserve attempt=1 by=s");
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
 }
 END_TEST
@@ -124,12 +117,8 @@ static void answer(uint32_t attempt, const char *kind, const char *result)
 
 static void wait_for(uint32_t attempt)
 {
-    char command[96];
-    (void)snprintf(command, sizeof(command),
-                   "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":%u,\"by\":\"s\"", attempt);
     stage_pass(20000);
-    stage_command(attempt == 1 ? "due-1" : "due-2", "o1", command, NULL);
-    stage_settle();
+    stage_act("due-%d o1 due step=reserve attempt=%u by=s", attempt == 1 ? 1 : 2, attempt);
 }
 
 /* Catches: an id that an answer gave, and that is not kept because the answer before it was as unclear. */
@@ -169,9 +158,7 @@ START_TEST(an_undo_that_lacks_its_result_names_what_is_missing)
     } else { /* never answered */
         reply("reserve", 2, "do", "transient");
         fake_store.ahead_ms += 5000; /* its backoff is over */
-        stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":2,\"by\":\"s\"",
-                      NULL);
-        stage_settle();
+        stage_act("due-1 o1 due step=reserve attempt=2 by=s");
         reply("reserve", 3, "do", "transient");
     }
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_FAILED);
@@ -253,11 +240,7 @@ END_TEST
 
 static void settle(const char *id, const char *more)
 {
-    char words[256];
-    (void)snprintf(words, sizeof(words), "\"command\":\"settle\",\"step\":\"reserve\",\"by\":\"ann\",%s",
-                   more);
-    stage_command(id, "o1", words, "me");
-    stage_settle();
+    stage_act("%s o1 settle step=reserve by=ann %s to=me", id, more);
 }
 
 START_TEST(a_result_from_the_operator_mends_the_undo)
@@ -265,13 +248,13 @@ START_TEST(a_result_from_the_operator_mends_the_undo)
     lose_the_answer(LEARNING("repeat", "number"));
     reply("reserve", 2, "do", "done");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
-    settle("s-1", "\"outcome\":\"done\"");
+    settle("s-1", "outcome=done");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "settle it with the result"));
-    settle("s-2", "\"outcome\":\"done\",\"result\":{\"id\":1}");
+    settle("s-2", "outcome=done result={\"id\":1}");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"invalid\""));
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "${/results/reserve/number}"));
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_FAILED);
-    settle("s-3", "\"outcome\":\"done\",\"result\":{\"number\":\"a b\"}");
+    settle("s-3", "outcome=done result='{\"number\":\"a b\"}'");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/a%20b"));
     ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].result, "{\"ref\":7.50}"));
@@ -319,7 +302,7 @@ START_TEST(a_result_that_is_refused_changes_nothing)
     fake_store.definition = LEARNING("repeat", "ref");
     stage_begin("o1");
     reply("reserve", 1, "do", "done");
-    settle("s-1", "\"outcome\":\"done\",\"result\":{\"ref\":8}");
+    settle("s-1", "outcome=done result={\"ref\":8}");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"conflict\""));
     reply("charge", 1, "do", "permanent");
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
@@ -332,13 +315,13 @@ START_TEST(a_done_step_is_given_the_result_that_it_lacks)
     fake_store.definition = LEARNING("repeat", "number");
     stage_begin("o1");
     reply("reserve", 1, "do", "done"); /* {"ref":7.50} */
-    settle("s-1", "\"outcome\":\"done\",\"result\":{\"id\":8}");
+    settle("s-1", "outcome=done result={\"id\":8}");
     ck_assert_ptr_nonnull(
         strstr(fake_broker_last("command_result")->body, "lacks what the step's undo needs"));
-    settle("s-2", "\"outcome\":\"done\",\"result\":{\"number\":8}");
+    settle("s-2", "outcome=done result={\"number\":8}");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
     ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].result, "{\"number\":8}"));
-    settle("s-3", "\"outcome\":\"done\",\"result\":{\"number\":9}");
+    settle("s-3", "outcome=done result={\"number\":9}");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "the result that it has stays"));
     reply("charge", 1, "do", "permanent");
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/8"));
@@ -361,7 +344,7 @@ START_TEST(a_result_that_would_change_a_request_is_refused)
     stage_begin("o1");
     stage_answer("o1.reserve#1 result=null");
     ck_assert(request_has("\"of\":\"none\""));
-    settle("s-1", "\"outcome\":\"done\",\"result\":{\"id\":8}");
+    settle("s-1", "outcome=done result={\"id\":8}");
     const char *answer = fake_broker_last("command_result")->body;
     struct mg_slice result = fake_store_record("o1")->steps[0].result;
     if (_i == 0) {
@@ -387,8 +370,7 @@ START_TEST(accepted_work_is_polled_by_what_its_202_gave)
     reply("reserve", 1, "do", "accepted");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
     fake_store.ahead_ms += 5000;
-    stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
-    stage_settle();
+    stage_act("due-1 o1 due step=reserve attempt=1 by=s");
     ck_assert(request_has("\"kind\":\"verify\"") && request_has("/r/7.50"));
 }
 END_TEST
@@ -425,8 +407,7 @@ START_TEST(a_restarted_order_is_undone_with_its_new_result)
     due(2);
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
     reply("reserve", 3, "undo", "done");
-    stage_command("c-1", "o1", "\"command\":\"restart\",\"by\":\"ann\"", "amq.gen-tool");
-    stage_settle();
+    stage_act("c-1 o1 restart by=ann to=amq.gen-tool");
     stage_answer("o1.reserve#4 result={\"ref\":8}");
     reply("charge", 2, "do", "permanent");
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/8\""));
@@ -442,7 +423,7 @@ START_TEST(work_that_is_absent_leaves_no_result_to_the_next_do)
         due(2);
     } else {
         verified(2, "accepted");
-        settle("s-1", "\"outcome\":\"absent\"");
+        settle("s-1", "outcome=absent");
     }
     ck_assert(request_has("\"kind\":\"do\"") && request_has("\"attempt\":3"));
     reply("reserve", 3, "do", "transient");

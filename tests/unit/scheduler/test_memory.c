@@ -96,10 +96,7 @@ START_TEST(a_batch_is_cut_by_what_is_made_of_its_messages)
     stage_scheduler->batcher.cause_bytes = 1;
     int requests = fake_broker_count("request");
     for (int i = 0; i < ORDERS; i++) {
-        char id[32];
-        (void)snprintf(id, sizeof(id), "due-%d", i);
-        stage_command(id, ids[i], "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"",
-                      NULL);
+        stage_command("due-%d %s due step=reserve attempt=1 by=s", i, ids[i]);
     }
     ck_assert_uint_le(most_made(), ((size_t)16 << 20) / MG_MEMORY_MADE + PAYLOAD_BYTES + 4096);
     ck_assert_int_eq(fake_broker_count("request"), requests + ORDERS);
@@ -116,9 +113,7 @@ START_TEST(a_batch_is_cut_by_what_its_like_made_lately)
     ck_assert_uint_ge(stage_scheduler->batcher.cause_bytes, PAYLOAD_BYTES);
     int fit = (int)(room / stage_scheduler->batcher.cause_bytes);
     for (int i = 0; i < 16; i++) {
-        char id[32];
-        (void)snprintf(id, sizeof(id), "c%d", i);
-        stage_command(id, ids[0], "\"command\":\"cancel\",\"by\":\"ann\"", NULL);
+        stage_command("c%d %s cancel by=ann", i, ids[0]);
     }
     (void)fake_loop_turn();
     ck_assert_ptr_nonnull(stage_scheduler->batcher.batch);
@@ -134,9 +129,7 @@ START_TEST(small_messages_come_to_full_batches)
     int largest = 0;
     for (int round = 0; round < 60; round++) {
         for (int i = 0; i < 16; i++) {
-            char id[32];
-            (void)snprintf(id, sizeof(id), "r%d-%d", round, i);
-            stage_command(id, "nobody", "\"command\":\"cancel\",\"by\":\"ann\"", NULL);
+            stage_command("r%d-%d nobody cancel by=ann", round, i);
         }
         (void)fake_loop_turn();
         int count = stage_scheduler->batcher.batch != NULL ? stage_scheduler->batcher.batch->work_count : 0;

@@ -154,15 +154,13 @@ START_TEST(a_status_that_cannot_go_out_is_owed_until_it_can)
     ck_assert_str_eq(fake_store.last_mark, "o1");
     ck_assert_int_eq(fake_broker.acked, 1);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
-    stage_command("cmd-1", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
-    stage_settle();
+    stage_act("cmd-1 o1 owed seq=1 by=supervisor");
     ck_assert_int_eq(fake_store.unmarks, 0); /* the queue is still missing */
     ck_assert_int_eq(fake_store.marks, 2);   /* the failed retry counts for its queue */
     ck_assert(fake_store.last_mark_is_retry);
     ck_assert_str_eq(fake_store.last_mark_queue, "client");
     fake_broker.fails_type = NULL;
-    stage_command("cmd-2", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
-    stage_settle();
+    stage_act("cmd-2 o1 owed seq=1 by=supervisor");
     ck_assert_int_eq(fake_store.unmarks, 1);
     ck_assert_int_eq(fake_broker.acked, 3);
 }
@@ -201,15 +199,13 @@ START_TEST(statuses_given_up_are_reported_once_a_queue_and_not_endlessly)
     fake_broker.failure = MG_PUBLISH_RETURNED;
     stage_begin("o1");
     fake_store.given_up = (struct mg_given_up){.queue = "Best\xc3\xa4tigung", .count = 3};
-    stage_command("cmd-1", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
-    stage_settle();
+    stage_act("cmd-1 o1 owed seq=1 by=supervisor");
     ck_assert_int_eq(fake_store.alerts, 1);
     ck_assert_ptr_nonnull(
         strstr(fake_store.last_alert, "Best??tigung: Best\xc3\xa4tigung accepts no statuses"));
     ck_assert_ptr_nonnull(strstr(fake_broker_last("alert")->body, "\"statuses_given_up\""));
     fake_store.given_up.alerts_open = 20;
-    stage_command("cmd-2", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
-    stage_settle();
+    stage_act("cmd-2 o1 owed seq=1 by=supervisor");
     ck_assert_ptr_nonnull(strstr(fake_store.last_alert, "other queues: one of many: Best"));
 }
 END_TEST
@@ -218,19 +214,15 @@ END_TEST
 START_TEST(a_command_sent_twice_changes_once)
 {
     stage_begin("o1");
-    stage_command("cmd-1", "o1", "\"command\":\"cancel\",\"version\":1,\"by\":\"me\"", "amq.gen-tool");
-    stage_settle();
+    stage_act("cmd-1 o1 cancel version=1 by=me to=amq.gen-tool");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
     uint64_t version = fake_store_order("o1")->order.version;
-    stage_command("cmd-1", "o1", "\"command\":\"cancel\",\"version\":1,\"by\":\"me\"", "amq.gen-tool");
-    stage_settle();
+    stage_act("cmd-1 o1 cancel version=1 by=me to=amq.gen-tool");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
-    stage_command("cmd-2", "o1", "\"command\":\"cancel\",\"version\":1,\"by\":\"you\"", "amq.gen-tool");
-    stage_settle();
+    stage_act("cmd-2 o1 cancel version=1 by=you to=amq.gen-tool");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"conflict\""));
-    stage_command("cmd-3", "o9", "\"command\":\"cancel\",\"by\":\"me\"", "amq.gen-tool");
-    stage_settle();
+    stage_act("cmd-3 o9 cancel by=me to=amq.gen-tool");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"not_found\""));
     ck_assert_uint_eq(fake_store_order("o1")->order.version, version);
 }
@@ -238,34 +230,17 @@ END_TEST
 
 static void supervisor_says(const char *words, const char *exchange)
 {
-    char body[256];
-    (void)snprintf(body, sizeof(body),
-                   "{\"v\":1,\"command_id\":\"cmd-1\",\"order_id\":\"o1\",\"by\":\"ann\",%s}", words);
-    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_COMMANDS,
-                                                .type = "command",
-                                                .exchange = exchange,
-                                                .body = body,
-                                                .reply_to = "client.shop.statuses"});
-    stage_settle();
+    stage_act("cmd-1 o1 %s by=ann via=%s to=client.shop.statuses", words, exchange);
 }
 
 /* Would catch: a supervisor in an attacker's hands that settles orders in an operator's name. */
 START_TEST(a_supervisor_gives_no_operators_command)
 {
     static const char *const operators[] = {
-        "\"command\":\"resume\"",
-        "\"command\":\"restart\"",
-        "\"command\":\"settle\",\"step\":\"reserve\",\"outcome\":\"done\"",
-        "\"command\":\"skip\",\"step\":\"reserve\"",
-        "\"command\":\"compensate\"",
-        "\"command\":\"cancel\"",
+        "resume", "restart", "settle step=reserve outcome=done", "skip step=reserve", "compensate", "cancel",
     };
     static const char *const own[] = {
-        "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":1",
-        "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1",
-        "\"command\":\"expired\"",
-        "\"command\":\"nudge\"",
-        "\"command\":\"owed\",\"seq\":1",
+        "overdue step=reserve attempt=1", "due step=reserve attempt=1", "expired", "nudge", "owed seq=1",
     };
     stage_begin("o1");
     uint64_t version = fake_store_order("o1")->order.version;
@@ -309,9 +284,7 @@ START_TEST(a_reply_may_be_larger_than_a_submission)
     stage_begin("o1");
     stage_answer("o1.reserve#1");
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
-    stage_command("11111111-1111-1111-1111-111111111111", "o1",
-                  "\"command\":\"cancel\",\"by\":\"somebody\",\"reason\":\"not wanted any more\"", NULL);
-    stage_settle();
+    stage_act("11111111-1111-1111-1111-111111111111 o1 cancel by=somebody reason='not wanted any more'");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
     ck_assert_int_eq(fake_broker.rejected, 0);
     stage_begin("an-order-of-which-the-submission-is-larger-than-it-may-be");

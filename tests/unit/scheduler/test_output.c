@@ -164,17 +164,12 @@ START_TEST(an_output_without_a_value_is_an_error_that_a_repair_ends)
     ck_assert_msg(memmem(last_event()->reason.data, last_event()->reason.len, "/payload/items/1", 16) != NULL,
                   "%.*s", (int)last_event()->reason.len, last_event()->reason.data);
 
-    stage_command("r-1", "o1", "\"command\":\"resume\",\"by\":\"ann\",\"reason\":\"try\"", "amq.gen-tool");
-    stage_settle();
+    stage_act("r-1 o1 resume by=ann reason=try to=amq.gen-tool");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
     ck_assert(!was_sent("processed"));
     ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"seq\":3"));
 
-    stage_command(
-        "r-2", "o1",
-        "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[1,2.0]}]",
-        "amq.gen-tool");
-    stage_settle();
+    stage_act("r-2 o1 resume by=ann set=[{\"pointer\":\"/items\",\"value\":[1,2.0]}] to=amq.gen-tool");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
     body = fake_broker_last("status")->body;
     ck_assert_msg(strstr(body, "\"seq\":4,\"status\":\"processed\"") != NULL, "%s", body);
@@ -189,11 +184,8 @@ START_TEST(an_output_gets_a_missing_value_from_the_operator)
     start_with(OUTPUT("{\"to\":\"${/results/charge/to}\"}"));
     go_to_the_end("[14.00]");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
-    stage_command("s-1", "o1",
-                  "\"command\":\"settle\",\"step\":\"charge\",\"outcome\":\"done\",\"by\":\"ann\","
-                  "\"reason\":\"asked\",\"result\":{\"to\":7.10}",
-                  "amq.gen-tool");
-    stage_settle();
+    stage_act(
+        "s-1 o1 settle step=charge outcome=done by=ann reason=asked result={\"to\":7.10} to=amq.gen-tool");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
     ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"output\":{\"to\":7.10}"));
     ck_assert_int_eq(fake_broker_count("request"), 2);
@@ -207,8 +199,7 @@ START_TEST(a_skipped_step_gives_no_value_to_the_output)
     submit("[14.00]");
     done("reserve");
     stage_answer("o1.charge#1 permanent");
-    stage_command("s-1", "o1", "\"command\":\"skip\",\"step\":\"charge\",\"by\":\"ann\"", "amq.gen-tool");
-    stage_settle();
+    stage_act("s-1 o1 skip step=charge by=ann to=amq.gen-tool");
     ck_assert_int_eq(stage_step("o1", 1), MG_STEP_SKIPPED);
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
     ck_assert(!was_sent("processed"));

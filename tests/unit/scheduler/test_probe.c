@@ -20,10 +20,7 @@ static void say(enum mg_reason gate, bool is_probing)
 /* The supervisor's command that a parked step may go on. */
 static void ask(const char *order_id)
 {
-    char command_id[16];
-    (void)snprintf(command_id, sizeof(command_id), "c-%d", ++asked);
-    stage_command(command_id, order_id, "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":0,\"by\":\"s\"",
-                  NULL);
+    stage_command("c-%d %s due step=reserve attempt=0 by=s", ++asked, order_id);
 }
 
 static void ask_all(void)

@@ -77,8 +77,7 @@ START_TEST(a_key_that_would_carry_other_bytes_is_not_sent)
     refuse_for_now();
     render_otherwise("o1");
     int requests = fake_broker_count("request");
-    stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
-    stage_settle();
+    stage_act("due-1 o1 due step=reserve attempt=1 by=s");
     ck_assert_int_eq(fake_broker_count("request"), requests);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_FAILED);
     ck_assert_int_eq(fake_store_order("o1")->order.steps[0].reason, MG_REASON_REQUEST_CHANGED);
@@ -205,8 +204,7 @@ static void fail_for_good(void)
 static void assert_refused(const char *command_id, const char *words, const char *verdict)
 {
     struct mg_order before = fake_store_order("o1")->order;
-    stage_command(command_id, "o1", words, "amq.gen-tool");
-    stage_settle();
+    stage_act("%s o1 %s to=amq.gen-tool", command_id, words);
     const struct mg_order_record *record = fake_store_order("o1");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, verdict));
     ck_assert_uint_eq(record->order.version, before.version);
@@ -218,20 +216,14 @@ static void assert_refused(const char *command_id, const char *words, const char
 START_TEST(a_repair_that_cannot_be_made_changes_nothing)
 {
     fail_for_good();
-    assert_refused("r-1", "\"command\":\"skip\",\"step\":\"pay\",\"by\":\"ann\"", "\"invalid\"");
-    assert_refused("r-2",
-                   "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":1},"
-                   "{\"pointer\":\"/no/such\",\"value\":1}]",
-                   "\"invalid\"");
-    assert_refused("r-3",
-                   "\"command\":\"resume\",\"version\":1,\"by\":\"ann\","
-                   "\"set\":[{\"pointer\":\"/items\",\"value\":1}]",
+    assert_refused("r-1", "skip step=pay by=ann", "\"invalid\"");
+    assert_refused(
+        "r-2",
+        "resume by=ann set=[{\"pointer\":\"/items\",\"value\":1},{\"pointer\":\"/no/such\",\"value\":1}]",
+        "\"invalid\"");
+    assert_refused("r-3", "resume version=1 by=ann set=[{\"pointer\":\"/items\",\"value\":1}]",
                    "\"conflict\"");
-    stage_command(
-        "r-4", "o1",
-        "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[15.00]}]",
-        "amq.gen-tool");
-    stage_settle();
+    stage_act("r-4 o1 resume by=ann set=[{\"pointer\":\"/items\",\"value\":[15.00]}] to=amq.gen-tool");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
     ck_assert(mg_slice_is(fake_store_order("o1")->payload, "{\"items\":[15.00]}"));
     ck_assert_int_eq(fake_store_order("o1")->revision, 2);
@@ -263,11 +255,7 @@ START_TEST(a_repair_for_which_there_is_no_memory_is_made_later)
 {
     fail_for_good();
     json_sets_without_memory = 1;
-    stage_command(
-        "r-1", "o1",
-        "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[15.00]}]",
-        "amq.gen-tool");
-    stage_settle();
+    stage_act("r-1 o1 resume by=ann set=[{\"pointer\":\"/items\",\"value\":[15.00]}] to=amq.gen-tool");
     ck_assert_int_eq(json_sets_without_memory, 0);
     ck_assert_int_eq(fake_broker_count("command_result"), 0);
     fake_loop_advance(1000);
@@ -286,17 +274,10 @@ START_TEST(a_repair_leaves_the_undo_of_what_was_done)
     stage_answer("o1.charge#1");
     stage_answer("o1.book#1 permanent");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
-    assert_refused(
-        "r-1", "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[15.00]}]",
-        "step charge is done");
-    assert_refused("r-2",
-                   "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[]}]",
+    assert_refused("r-1", "resume by=ann set=[{\"pointer\":\"/items\",\"value\":[15.00]}]",
                    "step charge is done");
-    stage_command(
-        "r-3", "o1",
-        "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[14.00,1]}]",
-        "amq.gen-tool");
-    stage_settle();
+    assert_refused("r-2", "resume by=ann set=[{\"pointer\":\"/items\",\"value\":[]}]", "step charge is done");
+    stage_act("r-3 o1 resume by=ann set=[{\"pointer\":\"/items\",\"value\":[14.00,1]}] to=amq.gen-tool");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
     ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "[14.00,1]"));
 }
@@ -310,9 +291,8 @@ START_TEST(a_repair_leaves_the_undo_of_what_may_have_been_done)
     stage_answer("o1.charge#1 permanent maybe");
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
     ck_assert(fake_store_order("o1")->order.steps[0].is_maybe);
-    assert_refused(
-        "r-1", "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[15.00]}]",
-        "step charge is done or may be");
+    assert_refused("r-1", "resume by=ann set=[{\"pointer\":\"/items\",\"value\":[15.00]}]",
+                   "step charge is done or may be");
 }
 END_TEST
 
@@ -344,8 +324,7 @@ END_TEST
 static void ask_for_owed(const char *command_id, const char *order_id)
 {
     int acked = fake_broker.acked;
-    stage_command(command_id, order_id, "\"command\":\"owed\",\"seq\":1,\"by\":\"s\"", NULL);
-    stage_settle();
+    stage_act("%s %s owed seq=1 by=s", command_id, order_id);
     ck_assert_int_eq(fake_broker.acked, acked + 1); /* it is sent again as long as it is owed */
 }
 

@@ -12,16 +12,7 @@
 
 static void command(const char *name, const char *exchange)
 {
-    char body[256];
-    (void)snprintf(body, sizeof(body),
-                   "{\"v\":1,\"command_id\":\"cmd-1\",\"order_id\":\"o1\",\"by\":\"ann\",\"command\":\"%s\"}",
-                   name);
-    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_COMMANDS,
-                                                .type = "command",
-                                                .exchange = exchange,
-                                                .body = body,
-                                                .reply_to = "client.shop.statuses"});
-    stage_settle();
+    stage_act("cmd-1 o1 %s by=ann via=%s to=client.shop.statuses", name, exchange);
 }
 
 /* Would catch: a client that has false statuses sent to another client. */

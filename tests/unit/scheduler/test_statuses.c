@@ -47,14 +47,6 @@ static void answer(const char *step, uint32_t attempt, const char *kind, const c
     stage_answer("o1.%s#%d %s %s %s", step, attempt, kind, outcome, is_done ? "yes" : "no");
 }
 
-static void command(const char *word)
-{
-    char words[64];
-    (void)snprintf(words, sizeof(words), "\"command\":\"%s\",\"by\":\"ann\"", word);
-    stage_command(word, "o1", words, NULL);
-    stage_settle();
-}
-
 /* ---- ways into each state, and on within it ---- */
 
 static void go_pending(void)
@@ -92,7 +84,7 @@ static void go_compensated(void)
 static void go_cancelled(void)
 {
     go_pending();
-    command("cancel");
+    stage_act("cancel o1 cancel by=ann");
 }
 
 static void go_error(void)
@@ -120,7 +112,7 @@ static void go_compensating_once_more(void)
 {
     go_error();
     stage_pass(15000); /* the refused request is not made again */
-    command("resume");
+    stage_act("resume o1 resume by=ann");
 }
 
 static void go_pending_once_more(void)
@@ -128,7 +120,7 @@ static void go_pending_once_more(void)
     go_compensated();
     fake_broker.queue_consumers = 0;
     fake_broker_seen();
-    command("restart");
+    stage_act("restart o1 restart by=ann");
 }
 
 static void go_error_at_a_step(void)
@@ -143,7 +135,7 @@ static void go_error_at_a_step(void)
 static void go_processing_after_an_error(void)
 {
     go_error_at_a_step();
-    command("resume");
+    stage_act("resume o1 resume by=ann");
 }
 
 static const struct {
@@ -328,8 +320,7 @@ START_TEST(an_owed_status_that_cannot_be_read_is_a_failed_retry)
     fake_store_owe("o1");
     fake_store.is_owed_lost = true;
     int marks = fake_store.marks, acked = fake_broker.acked;
-    stage_command("cmd-1", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
-    stage_settle();
+    stage_act("cmd-1 o1 owed seq=1 by=supervisor");
     ck_assert_int_eq(fake_store.marks, marks + 1);
     ck_assert_str_eq(fake_store.last_mark, "o1");
     ck_assert_uint_eq(fake_store.last_mark_version, 0);

@@ -176,9 +176,7 @@ START_TEST(an_attempt_that_expires_is_recorded)
 {
     stage_begin("o1");
     stage_pass(11000);
-    stage_command("c1", "o1", "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"test\"",
-                  NULL);
-    stage_settle();
+    stage_act("c1 o1 overdue step=reserve attempt=1 by=test");
     ck_assert_int_eq(recorded_count, 1);
     ck_assert_str_eq(recorded[0].name, "do reserve");
     ck_assert(span_has(&recorded[0], " makegood.outcome=expired"));
