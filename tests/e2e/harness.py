@@ -366,6 +366,18 @@ def scenario(own_servers=False, tls=False, long=None, portable=False, **options)
     return mark
 
 
+def check_facts(stage, facts, *given):
+    """Tests each fact, a function of the stage and of what is given, on the same stage: one that fails hides no other."""
+    failed = []
+    for fact in facts:
+        try:
+            fact(stage, *given)
+        except Exception:  # pylint: disable=broad-except  # all are named below
+            traceback.print_exc()
+            failed.append(fact.__name__.replace("_", " "))
+    assert not failed, f"{len(failed)} of {len(facts)} facts: {'; '.join(failed)}"
+
+
 def run_scenario(function, own_servers, tls, options):
     processes.end_on_signals()
     scratch = cluster.make_scratch("makegood-e2e-")
