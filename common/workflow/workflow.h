@@ -14,7 +14,8 @@
  *   step_guard.c          `when` and `require`, evaluated before a step, and the moment of a wait
  *   wait_member.c         a step that waits
  *   answer_conditions.c   `done_when` and `refused_when`, over a good answer
- *   input_shape.c payload_needs.c admit.c   a payload that fits, and is accepted
+ *   input_shape.c payload_needs.c   the shape of a payload, and the values that it must have
+ *   admission.c admit.c   whether a new order is accepted, and the expressions that its payload decides
  *   example.c             a payload as an example
  *   case_file.c           cases for `makegood workflow test`
  */

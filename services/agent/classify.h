@@ -1,4 +1,9 @@
-/* The meaning of one HTTP call. Pure. The service file's rules come first, then the defaults of the design.
+/*
+ * The meaning of one HTTP call. Pure. The service file's rules come first, then the defaults of the design.
+ *
+ * Whether it leaves its step maybe: by status in service/answer_rules.c; by the evidence of the call in
+ * core/maybe.c; after earlier tries in serving/tries.c; by the workflow's conditions in
+ * workflow/answer_conditions.c; while a result is learned in scheduler/settle.c.
  */
 #ifndef MG_AGENT_CLASSIFY_H
 #define MG_AGENT_CLASSIFY_H

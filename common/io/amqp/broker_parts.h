@@ -1,4 +1,18 @@
-/* The broker object and its parts: each part has its files, and its state here. */
+/*
+ * The broker object and its parts: each part has its files, and its state here.
+ *
+ *   broker_parts.c   its life, and whether it is up, blocked or away
+ *   broker_base.c    what all parts share
+ *   link.c           a connection on the loop, its heartbeats, and RabbitMQ's alarms
+ *   connection.c amqp_tls.c   connecting, with a bound on every wait
+ *   frame.c outgoing.c unanswered.c   frames as bytes, those to be sent, and requests without an answer
+ *   consume.c room.c delivery.c   consumers, the bytes that they may have in hand, and acks
+ *   publish.c publish_line.c publish_stuck.c   messages, their confirms, and channels that stall
+ *   depths.c         lengths of queues
+ *   cast.c           messages to all listeners, without a queue for absent ones
+ *   topology.c topology_names.c topology_bindings.c topology_advice.c   queues, exchanges, names, rights,
+ * commands topology_walk.c  dead letters, one by one
+ */
 #ifndef MG_IO_AMQP_BROKER_PARTS_H
 #define MG_IO_AMQP_BROKER_PARTS_H
 

@@ -508,12 +508,12 @@ enum mg_orders_param {
 };
 #define MG_ORDERS_LISTED_COLUMNS 9 /* of its orders; those of the page follow */
 
-/* Named reports; store/sql has their queries. A column's SQL type is the form of its values in JSON.
- * Lists begin with the newest. A parameter '' means any; times are milliseconds since 1970 or, below 0,
- * before now. */
 /* Their steps are read one order at a time by their key: some 50 ms. */
 #define MG_STEPS_COUNTED_ORDERS 5000
 
+/* Named reports: MG_REPORT_NAME is sql/report_name.sql, or a text of report.c. A column's SQL type is the
+ * form of its values in JSON. Lists begin with the newest. A parameter '' means any; times are milliseconds
+ * since 1970 or, below 0, before now. */
 enum mg_report {
     /* A page of orders, newest first, of all or of one client: order_id, workflow, state, goal, reason,
      * failure_count, created_at, updated_at, complete_by. Each row has its page, too: looked_at (orders
