@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/print.h"
 #include "operator/bulk_runner.h"
-#include "operator/bulk_words.h"
+#include "operator/option_words.h"
 #include "verb_table.h"
 #include "wire/command.h"
 

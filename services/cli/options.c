@@ -4,7 +4,7 @@
 
 #include "broker_options.h"
 #include "memory_option.h"
-#include "operator/bulk_words.h"
+#include "operator/option_words.h"
 #include "verb_table.h"
 
 #define PAUSE_MAX_MS                                                                                         \
@@ -161,7 +161,7 @@ static const struct {
     TEXT(MG_EXTRA_SERVERS, log_level, "log-level", "info", "LEVEL",
          "lowest level of logged messages: debug, info, warn or error"),
     FLAG(MG_EXTRA_STRICT, is_strict, "strict", "refuse a service that has no queue, instead of warning"),
-    TEXT(MG_EXTRA_DRAW, picture, "as", "mermaid", "mermaid|dot|svg", "form of the picture"),
+    TEXT(MG_EXTRA_DRAW, picture, "as", "mermaid", "mermaid|svg", "form of the picture"),
     FLAG(MG_EXTRA_DRAW, shows_undo, "undo", "show the way back, too, as dashed arrows"),
     TEXT(MG_EXTRA_TEST, junit_file, "junit", NULL, "FILE", "write the results as JUnit XML, too"),
     FLAG(MG_EXTRA_TEST, wants_coverage, "coverage",

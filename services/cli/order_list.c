@@ -11,7 +11,7 @@
 #include "cli.h"
 #include "core/key.h"
 #include "core/words.h"
-#include "operator/bulk_words.h"
+#include "operator/option_words.h"
 
 #define NUMBER_SIZE      24
 #define CURSOR_SIZE      (NUMBER_SIZE + MG_ORDER_ID_MAX + 2) /* MICROSECONDS/ORDER */

@@ -8,7 +8,7 @@
 
 #include "base/print.h"
 #include "core/key.h"
-#include "operator/limit.h"
+#include "operator/option_words.h"
 #include "operator/service_state.h"
 #include "service/service.h"
 #include "service_list.h"

@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "core/key.h"
 #include "core/words.h"
-#include "operator/moment.h"
+#include "operator/option_words.h"
 #include "operator/steps.h"
 #include "rounds.h"
 #include "wire/reply.h"

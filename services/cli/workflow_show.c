@@ -7,7 +7,7 @@
 #include "operator/graph.h"
 #include "verb_table.h"
 
-/* DOT repeats the conditions of a step at each arrow into it: 2,016 arrows with two kilobytes, escaped. */
+/* Mermaid repeats the conditions of a step at each arrow into it: 2,016 arrows, escaped. */
 #define PICTURE_MAX_BYTES ((size_t)16 * 1024 * 1024)
 
 /* ---- draw ---- */
@@ -20,7 +20,6 @@ static const struct {
     picture_fn *write;
 } PICTURES[] = {
     {"mermaid", mg_graph_write_mermaid},
-    {"dot", mg_graph_write_dot},
     {"svg", mg_graph_write_svg},
 };
 
@@ -50,7 +49,7 @@ enum mg_exit_code mg_verb_workflow_draw(struct mg_cli *cli)
     picture_fn *write = picture_find(cli->options.picture);
     struct mg_workflow *workflow = NULL;
     if (write == NULL) {
-        return mg_cli_fail(MG_EXIT_USAGE, "--as %s: expected mermaid, dot or svg", cli->options.picture);
+        return mg_cli_fail(MG_EXIT_USAGE, "--as %s: expected mermaid or svg", cli->options.picture);
     }
     enum mg_exit_code code = mg_definition_read(cli->words.items[0], &workflow);
     if (code != MG_EXIT_DONE) {

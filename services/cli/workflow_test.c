@@ -8,7 +8,7 @@
 #include "base/print.h"
 #include "definition.h"
 #include "json/scan.h"
-#include "operator/xml.h"
+#include "operator/graph.h"
 #include "rehearse/rehearsal.h"
 #include "verb_table.h"
 #include "workflow/case_file.h"

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "console/change_request.h"
 #include "core/key.h"
-#include "operator/limit.h"
+#include "operator/option_words.h"
 #include "service/service.h"
 #include "wire/service_control.h"
 

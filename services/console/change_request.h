@@ -3,10 +3,8 @@
 #define MG_CONSOLE_CHANGE_REQUEST_H
 
 #include "console/console_parts.h"
-#include "console/members.h"
-#include "console/path.h"
-#include "operator/bulk_words.h"
 #include "operator/document.h"
+#include "operator/option_words.h"
 #include "wire/command.h"
 
 #define MG_MARK_SIZE 64

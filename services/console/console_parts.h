@@ -200,6 +200,19 @@ void mg_console_act(struct mg_console *console, struct mg_http_exchange *request
 
 /* ---- change_request.c ---- */
 
+#define MG_PATH_PART_SIZE 128
+
+/* Splits "orders/ID/verb"; absent parts are "". False: there are more parts, or one is too long. */
+bool mg_path_split(const char *rest, char ret_noun[MG_PATH_PART_SIZE], char ret_id[MG_PATH_PART_SIZE],
+                   char ret_verb[MG_PATH_PART_SIZE]);
+
+/* Whether members.def has each member of the body at this address, with its type. An address that is unknown
+ * to it is refused by its caller. */
+bool mg_members_check(struct mg_slice body, const char *noun, const char *verb,
+                      char ret_refusal[MG_REFUSAL_SIZE]);
+/* A number of a checked body; 0 if it is absent. */
+uint64_t mg_member_number(struct mg_slice body, const char *pointer);
+
 /* Frees the changes under way, after everything that could still end them is destroyed. */
 void mg_changes_free(struct mg_console *console);
 

@@ -8,7 +8,6 @@
 
 #include "base/host.h"
 #include "console/console_parts.h"
-#include "console/path.h"
 
 #define API       "/api/v1/"
 #define LOGIN_MAX 4096 /* bytes of a login, which has a token and comes from anybody */

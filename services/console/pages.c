@@ -10,10 +10,10 @@
 #include "core/key.h"
 #include "core/words.h"
 #include "json/json.h"
-#include "operator/bulk_words.h"
 #include "operator/explain.h"
 #include "operator/graph.h"
 #include "operator/helpful_verbs.h"
+#include "operator/option_words.h"
 #include "operator/steps.h"
 
 #define PAGE_ROWS         50 /* further rows follow the page's cursor */

@@ -14,8 +14,9 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "console/members.h"
+#include "console/console_parts.h"
 #include "io/http/tokens.h"
+#include "operator/document.h"
 
 #define SESSIONS_MAX   256 /* the least recently used one is replaced */
 #define OWN_MAX        8   /* of one token: a few browsers; spares other users' sessions */
@@ -449,7 +450,8 @@ void mg_session_login(struct mg_sessions *sessions, struct mg_http_exchange *req
         return;
     }
     char text[MG_TOKEN_MAX + 1];
-    bool is_text = mg_document_text(body, "/token", text, sizeof(text)) && text[0] != '\0';
+    bool is_text =
+        mg_json_find(body, "/token").data != NULL && mg_document_text(body, "/token", text, sizeof(text));
     const struct mg_token *token = is_text ? token_find(sessions, mg_slice_of(text), RIGHTS_OF_PEOPLE) : NULL;
     explicit_bzero(text, sizeof(text));
     if (token == NULL) {

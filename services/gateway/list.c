@@ -7,7 +7,7 @@
 #include "core/model.h"
 #include "gateway/call.h"
 #include "json/json.h"
-#include "operator/labels.h"
+#include "operator/option_words.h"
 #include "operator/table.h"
 
 #define ROWS       "50" /* of a page; further ones follow its cursor */

@@ -77,11 +77,12 @@ void mg_graph_label_cut(const struct mg_graph_label *label, char ret[MG_GRAPH_LA
 void mg_graph_write_json(const struct mg_workflow *workflow, const struct mg_graph *graph,
                          struct mg_json_writer *json);
 
-/* Texts for other programs and for documents. With `shows_undo` dashed arrows show the way back. */
+/* A text for other programs and for documents. With `shows_undo` dashed arrows show the way back. */
 void mg_graph_write_mermaid(const struct mg_workflow *workflow, const struct mg_graph *graph, bool shows_undo,
                             struct mg_buf *out);
-void mg_graph_write_dot(const struct mg_workflow *workflow, const struct mg_graph *graph, bool shows_undo,
-                        struct mg_buf *out);
+/* Appends UTF-8 text for XML 1.0, also as the value of an attribute in double quotes. XML has no way to write
+ * most control characters; they become blanks, except for a line's end. */
+void mg_xml_append(struct mg_buf *out, struct mg_slice text);
 /* A whole SVG 1.1 document, without scripts and references. */
 void mg_graph_write_svg(const struct mg_workflow *workflow, const struct mg_graph *graph, bool shows_undo,
                         struct mg_buf *out);

@@ -3,11 +3,73 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "expr/expr.h"
 #include "operator/graph.h"
-#include "operator/xml.h"
 
 /* Characters of a name that fit into a box. */
 #define NAME_SHOWN 22
+
+/* ---- conditions as lines ---- */
+
+int mg_graph_guards(const struct mg_workflow *workflow, int step,
+                    struct mg_graph_label ret_labels[MG_GRAPH_LABELS_MAX])
+{
+    struct mg_slice expr, text;
+    int count = 0, required = 0;
+    if (mg_workflow_condition(workflow, step, MG_CONDITION_WHEN, &expr, &text)) {
+        ret_labels[count++] = (struct mg_graph_label){.word = "when", .whole = expr};
+    }
+    while (mg_workflow_condition(workflow, step, required, &expr, &text)) {
+        if (required++ == 0) {
+            ret_labels[count++] = (struct mg_graph_label){.word = "require", .whole = expr};
+        }
+    }
+    if (required > 1) {
+        ret_labels[count - 1].more = required - 1;
+    }
+    return count;
+}
+
+int mg_graph_answers(const struct mg_workflow *workflow, int step,
+                     struct mg_graph_label ret_labels[MG_GRAPH_LABELS_MAX])
+{
+    const struct mg_workflow_step *of = &workflow->steps[step];
+    int count = 0;
+    if (mg_workflow_wait(workflow, step, &ret_labels[0].word, &ret_labels[0].whole)) {
+        ret_labels[count++].more = 0;
+    }
+    if (of->conditions.done_when != NULL) {
+        ret_labels[count++] =
+            (struct mg_graph_label){.word = "done when", .whole = mg_expr_text(of->conditions.done_when)};
+    }
+    if (of->conditions.refused_when != NULL) {
+        ret_labels[count++] = (struct mg_graph_label){.word = "refused when",
+                                                      .whole = mg_expr_text(of->conditions.refused_when)};
+    }
+    return count;
+}
+
+/* White space within an expression may be a line's end, which would end a line of the picture. */
+static void blanks_mend(char *text)
+{
+    for (; *text != '\0'; text++) {
+        *text = (unsigned char)*text < 0x20 ? ' ' : *text;
+    }
+}
+
+void mg_graph_label_cut(const struct mg_graph_label *label, char ret[MG_GRAPH_LABEL_SIZE])
+{
+    char more[24] = "";
+    if (label->more > 0) {
+        (void)snprintf(more, sizeof(more), " +%d", label->more);
+    }
+    size_t room = MG_GRAPH_LABEL_SHOWN - strlen(label->word) - 1 - strlen(more);
+    bool is_cut = label->whole.len > room;
+    size_t len = mg_utf8_cut(label->whole, is_cut ? room - 1 : room);
+    (void)snprintf(ret, MG_GRAPH_LABEL_SIZE, "%s %.*s%s%s", label->word, (int)len, label->whole.data,
+                   is_cut ? "…" : "", more);
+    blanks_mend(ret);
+}
 
 /* ---- JSON ---- */
 
@@ -96,43 +158,32 @@ void mg_graph_write_json(const struct mg_workflow *workflow, const struct mg_gra
     mg_json_object_end(json);
 }
 
-/* ---- Mermaid and DOT: numbers as identifiers, because names such as "end" are words of theirs ---- */
+/* ---- Mermaid: numbers as identifiers, because names such as "end" are words of its own ---- */
 
-struct language {
-    const char *specials; /* each stands for the text of its place */
-    const char *const *escapes;
-    const char *line_end; /* in a label */
-};
+#define LINE_END "<br/>" /* in a label */
 
-static const char *const MERMAID_ESCAPES[] = {"#amp;", "#lt;", "#gt;", "#quot;", "#35;", "#96;", "#92;"};
-static const char *const DOT_ESCAPES[] = {"\\\"", "\\\\"};
-static const struct language MERMAID = {"&<>\"#`\\", MERMAID_ESCAPES, "<br/>"};
-static const struct language DOT = {"\"\\", DOT_ESCAPES, "\\n"};
-
-static void escaped_append(struct mg_buf *out, const struct language *language, struct mg_slice text)
+static void escaped_append(struct mg_buf *out, struct mg_slice text)
 {
+    static const char SPECIALS[] = "&<>\"#`\\";
+    static const char *const ESCAPES[] = {"#amp;", "#lt;", "#gt;", "#quot;", "#35;", "#96;", "#92;"};
     for (size_t i = 0; i < text.len; i++) {
         unsigned char byte = (unsigned char)text.data[i];
-        const char *special = byte != '\0' ? strchr(language->specials, byte) : NULL;
+        const char *special = byte != '\0' ? strchr(SPECIALS, byte) : NULL;
         if (special != NULL) {
-            mg_buf_append_text(out, language->escapes[special - language->specials]);
+            mg_buf_append_text(out, ESCAPES[special - SPECIALS]);
         } else {
             mg_buf_append(out, byte < 0x20 ? " " : &text.data[i], 1); /* a line's end would end the label */
         }
     }
 }
 
-static void labels_append(struct mg_buf *out, const struct language *language,
-                          const struct mg_graph_label *labels, int count, bool is_whole)
+static void labels_append(struct mg_buf *out, const struct mg_graph_label *labels, int count)
 {
     for (int i = 0; i < count; i++) {
         char text[MG_GRAPH_LABEL_SIZE];
         mg_graph_label_cut(&labels[i], text);
-        mg_buf_append_text(out, i > 0 ? language->line_end : "");
-        if (is_whole) {
-            mg_buf_printf(out, "%s ", labels[i].word);
-        }
-        escaped_append(out, language, is_whole ? labels[i].whole : mg_slice_of(text));
+        mg_buf_append_text(out, i > 0 ? LINE_END : "");
+        escaped_append(out, mg_slice_of(text));
     }
 }
 
@@ -142,18 +193,16 @@ static const char *place_of(const struct mg_workflow *workflow, int step)
 }
 
 /* Name, service and the meaning of answers; of a step without arrows also its guards. */
-static void node_label_append(struct mg_buf *out, const struct language *language,
-                              const struct mg_workflow *workflow, int step)
+static void node_label_append(struct mg_buf *out, const struct mg_workflow *workflow, int step)
 {
     struct mg_graph_label labels[MG_GRAPH_LABELS_MAX];
-    const char *end = language->line_end;
-    mg_buf_printf(out, "%s%s%s", workflow->steps[step].name, end, place_of(workflow, step));
+    mg_buf_printf(out, "%s" LINE_END "%s", workflow->steps[step].name, place_of(workflow, step));
     int count = workflow->plan.steps[step].after == 0 ? mg_graph_guards(workflow, step, labels) : 0;
-    mg_buf_append_text(out, count > 0 ? end : "");
-    labels_append(out, language, labels, count, false);
+    mg_buf_append_text(out, count > 0 ? LINE_END : "");
+    labels_append(out, labels, count);
     count = mg_graph_answers(workflow, step, labels);
-    mg_buf_append_text(out, count > 0 ? end : "");
-    labels_append(out, language, labels, count, false);
+    mg_buf_append_text(out, count > 0 ? LINE_END : "");
+    labels_append(out, labels, count);
 }
 
 static void comment_append(struct mg_buf *out, struct mg_slice text)
@@ -181,15 +230,14 @@ static void mermaid_comments_write(const struct mg_workflow *workflow, struct mg
 }
 
 /* An order with requirements of its own has a node, from which the first steps begin. */
-static bool order_write(const struct mg_workflow *workflow, const struct language *language,
-                        const char *before, const char *behind, struct mg_buf *out)
+static bool order_write(const struct mg_workflow *workflow, struct mg_buf *out)
 {
     struct mg_graph_label labels[MG_GRAPH_LABELS_MAX];
     int count = mg_graph_guards(workflow, MG_STEP_OF_ORDER, labels);
     if (count > 0) {
-        mg_buf_printf(out, "%sorder%s", before, language->line_end);
-        labels_append(out, language, labels, count, false);
-        mg_buf_append_text(out, behind);
+        mg_buf_append_text(out, "    order([\"order" LINE_END);
+        labels_append(out, labels, count);
+        mg_buf_append_text(out, "\"])\n");
     }
     return count > 0;
 }
@@ -202,7 +250,7 @@ static void mermaid_edge_write(const struct mg_workflow *workflow, const struct 
     mg_buf_printf(out, "    s%d %s", edge->from, edge->is_need ? "==>" : "-->");
     if (count > 0) {
         mg_buf_append_text(out, "|\"");
-        labels_append(out, &MERMAID, labels, count, false);
+        labels_append(out, labels, count);
         mg_buf_append_text(out, "\"|");
     }
     mg_buf_printf(out, " s%d\n", edge->to);
@@ -213,11 +261,11 @@ void mg_graph_write_mermaid(const struct mg_workflow *workflow, const struct mg_
 {
     mg_buf_append_text(out, "flowchart TD\n");
     mermaid_comments_write(workflow, out);
-    bool has_order = order_write(workflow, &MERMAID, "    order([\"", "\"])\n", out);
+    bool has_order = order_write(workflow, out);
     for (int i = 0; i < graph->step_count; i++) {
         bool is_pivot = workflow->plan.steps[i].is_pivot;
         mg_buf_printf(out, "    s%d%s\"", i, is_pivot ? "[[" : "[");
-        node_label_append(out, &MERMAID, workflow, i);
+        node_label_append(out, workflow, i);
         mg_buf_printf(out, "\"%s\n", is_pivot ? "]]" : "]");
     }
     for (int i = 0; i < graph->step_count && has_order; i++) {
@@ -235,68 +283,29 @@ void mg_graph_write_mermaid(const struct mg_workflow *workflow, const struct mg_
     }
 }
 
-/* A member of an attribute list: `name="LABELS"`. */
-static void dot_attribute_write(const char *name, const struct mg_graph_label *labels, int count,
-                                bool is_whole, struct mg_buf *out)
-{
-    mg_buf_printf(out, "%s=\"", name);
-    labels_append(out, &DOT, labels, count, is_whole);
-    mg_buf_append_text(out, "\"");
-}
+/* ---- XML 1.0 ---- */
 
-static void dot_node_write(const struct mg_workflow *workflow, int step, struct mg_buf *out)
+void mg_xml_append(struct mg_buf *out, struct mg_slice text)
 {
-    struct mg_graph_label labels[2 * MG_GRAPH_LABELS_MAX];
-    int count = mg_graph_guards(workflow, step, labels);
-    count += mg_graph_answers(workflow, step, labels + count);
-    mg_buf_printf(out, "    s%d [label=\"", step);
-    node_label_append(out, &DOT, workflow, step);
-    mg_buf_append_text(out, workflow->plan.steps[step].is_pivot ? "\", peripheries=2" : "\"");
-    if (count > 0) {
-        dot_attribute_write(", tooltip", labels, count, true, out);
-    }
-    mg_buf_append_text(out, "];\n");
-}
-
-static void dot_edge_write(const struct mg_workflow *workflow, const struct mg_graph_edge *edge,
-                           struct mg_buf *out)
-{
-    struct mg_graph_label labels[MG_GRAPH_LABELS_MAX];
-    int count = mg_graph_guards(workflow, edge->to, labels);
-    mg_buf_printf(out, "    s%d -> s%d", edge->from, edge->to);
-    if (count > 0) {
-        dot_attribute_write(" [label", labels, count, false, out);
-        dot_attribute_write(", labeltooltip", labels, count, true, out);
-        mg_buf_append_text(out, edge->is_need ? ", style=bold]" : "]");
-    } else if (edge->is_need) {
-        mg_buf_append_text(out, " [style=bold]");
-    }
-    mg_buf_append_text(out, ";\n");
-}
-
-void mg_graph_write_dot(const struct mg_workflow *workflow, const struct mg_graph *graph, bool shows_undo,
-                        struct mg_buf *out)
-{
-    mg_buf_printf(out, "digraph \"%s\" {\n    node [shape=box];\n", workflow->name);
-    bool has_order = order_write(workflow, &DOT, "    order [label=\"", "\", shape=oval];\n", out);
-    for (int i = 0; i < graph->step_count; i++) {
-        dot_node_write(workflow, i, out);
-    }
-    for (int i = 0; i < graph->step_count && has_order; i++) {
-        if (workflow->plan.steps[i].after == 0) {
-            mg_buf_printf(out, "    order -> s%d;\n", i);
+    for (size_t i = 0; i < text.len; i++) {
+        switch (text.data[i]) {
+        case '&':
+            mg_buf_append_text(out, "&amp;");
+            break;
+        case '<':
+            mg_buf_append_text(out, "&lt;");
+            break;
+        case '>':
+            mg_buf_append_text(out, "&gt;");
+            break;
+        case '"':
+            mg_buf_append_text(out, "&quot;");
+            break;
+        default:
+            mg_buf_append(
+                out, (unsigned char)text.data[i] < 0x20 && text.data[i] != '\n' ? " " : &text.data[i], 1);
         }
     }
-    for (int i = 0; i < graph->edge_count; i++) {
-        dot_edge_write(workflow, &graph->edges[i], out);
-    }
-    for (int i = 0; i < graph->edge_count && shows_undo; i++) {
-        if (workflow->plan.steps[graph->edges[i].to].has_undo) {
-            mg_buf_printf(out, "    s%d -> s%d [style=dashed, label=\"undo\", constraint=false];\n",
-                          graph->edges[i].to, graph->edges[i].from);
-        }
-    }
-    mg_buf_append_text(out, "}\n");
 }
 
 /* ---- SVG ---- */

@@ -8,7 +8,7 @@
 #include "core/key.h"
 #include "io/pg/dsn.h"
 #include "io/pg/libpq.h"
-#include "operator/bulk_words.h"
+#include "operator/option_words.h"
 #include "owed.h"
 #include "servers.h"
 

@@ -203,10 +203,6 @@ START_TEST(each_form_names_every_step_and_the_pivot)
     ck_assert_ptr_nonnull(strstr(text.data, "    s1 -. undo .-> s0\n"));
     ck_assert_ptr_null(strstr(text.data, "s2 -. undo .-> s0"));
     mg_buf_clear(&text);
-    mg_graph_write_dot(&workflow, &graph, false, &text);
-    ck_assert_ptr_nonnull(strstr(text.data, "s3 [label=\"join\\nservice-3\", peripheries=2];"));
-    ck_assert_ptr_null(strstr(text.data, "undo"));
-    mg_buf_clear(&text);
     mg_graph_write_svg(&workflow, &graph, false, &text);
     ck_assert_ptr_nonnull(strstr(text.data, "<title>join: service service-3, pivot</title>"));
     ck_assert_ptr_nonnull(strstr(text.data, "</svg>\n"));
@@ -275,9 +271,6 @@ START_TEST(an_arrow_of_needs_stays_though_it_follows_from_others)
     ck_assert_ptr_nonnull(strstr(text.data, "    s1 ==> s3\n"));
     ck_assert_ptr_nonnull(strstr(text.data, "    s2 --> s3\n"));
     mg_buf_clear(&text);
-    mg_graph_write_dot(parsed, &graph, false, &text);
-    ck_assert_ptr_nonnull(strstr(text.data, "    s1 -> s3 [style=bold];\n"));
-    mg_buf_clear(&text);
     mg_graph_write_svg(parsed, &graph, false, &text);
     ck_assert_ptr_nonnull(strstr(text.data, "<path class=\"arrow need\""));
     mg_workflow_destroy(parsed);
@@ -296,22 +289,6 @@ START_TEST(mermaid_has_conditions_at_arrows_and_whole_in_comments)
     ck_assert_ptr_nonnull(strstr(text.data, "    s1 ==>|\"require payload.total #gt; 1 +1\"| s2\n"));
     ck_assert_ptr_nonnull(
         strstr(text.data, "    s2[\"card<br/>bank<br/>done when result.state == 'done'\"]\n"));
-    mg_workflow_destroy(parsed);
-}
-END_TEST
-
-START_TEST(dot_has_conditions_at_arrows_and_whole_in_tooltips)
-{
-    struct mg_workflow *parsed = guarded();
-    mg_graph_write_dot(parsed, &graph, false, &text);
-    ck_assert_ptr_nonnull(
-        strstr(text.data, "    order [label=\"order\\nrequire payload.total > 0\", shape=oval];\n"));
-    ck_assert_ptr_nonnull(strstr(
-        text.data,
-        "    s0 -> s1 [label=\"when payload.note != \\\"<&>\\\" && p…\", labeltooltip=\"when payload.note != \\\"<&>\\\" && payload.address.country == 'ÅÄÖ'\"];\n"));
-    ck_assert_ptr_nonnull(strstr(
-        text.data,
-        "label=\"card\\nbank\\ndone when result.state == 'done'\", tooltip=\"require payload.total > 1\\ndone when result.state == 'done'\"];"));
     mg_workflow_destroy(parsed);
 }
 END_TEST
@@ -386,7 +363,6 @@ int main(void)
     tcase_add_checked_fixture(cases, set_up, tear_down);
     tcase_add_test(cases, an_arrow_of_needs_stays_though_it_follows_from_others);
     tcase_add_test(cases, mermaid_has_conditions_at_arrows_and_whole_in_comments);
-    tcase_add_test(cases, dot_has_conditions_at_arrows_and_whole_in_tooltips);
     tcase_add_test(cases, svg_has_conditions_above_boxes_and_whole_in_titles);
     tcase_add_test(cases, json_has_conditions_cut_and_whole);
     tcase_add_loop_test(cases, a_condition_is_cut_at_a_character, 0, 8);

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "operator/labels.h"
+#include "operator/option_words.h"
 #include "suite.h"
 
 static struct mg_label_words words;

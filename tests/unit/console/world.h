@@ -9,7 +9,6 @@
 #include <check.h>
 
 #include "console/console_parts.h"
-#include "console/path.h"
 #include "fake_clock.h"
 #include "fake_log.h"
 #include "io/store/bulk.h"
