@@ -75,6 +75,10 @@ void mg_buf_append_json_part(struct mg_buf *buf, struct mg_slice text);
 /* With quotes, but a byte that is not UTF-8 becomes U+FFFD itself, not its escape, and so does NUL, which
  * neither our messages nor the database take: the form in messages. */
 void mg_buf_append_json_mended(struct mg_buf *buf, struct mg_slice text);
+/* Percent-encoding of paths and queries (RFC 3986 §2.1): unreserved characters stay (§2.3). */
+void mg_buf_append_percent(struct mg_buf *buf, struct mg_slice text);
+/* application/x-www-form-urlencoded (WHATWG URL §5.2): a blank becomes "+", "*" stays, and "~" does not. */
+void mg_buf_append_form(struct mg_buf *buf, struct mg_slice text);
 /* Fails for the same reason as `part`, if `part` has failed: text made from it is incomplete. */
 void mg_buf_fail_with(struct mg_buf *buf, const struct mg_buf *part);
 /* MG_OK: all appends fitted. MG_TRANSIENT: out of memory. MG_PERMANENT: above `max`. */

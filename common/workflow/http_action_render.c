@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "base/form.h"
+#include "base/buf.h"
 #include "wire/http_header.h"
 #include "wire/request.h"
 #include "workflow/http_action.h"

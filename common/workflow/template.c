@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "base/form.h"
+#include "base/buf.h"
 #include "expr/expr.h"
 #include "json/scan.h"
 

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
-#include "base/form.h"
+#include "base/buf.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/secret.h"

@@ -208,9 +208,6 @@ enum mg_exit_code mg_failure_options_read(const struct mg_cli *cli, struct mg_bu
  * own path, else deploy/postgres of the sources, relative to the working directory */
 const char *mg_migrations_folder(const struct mg_cli *cli, char *ret_path, size_t size);
 
-/* explain_facts.c: appends why the order is where it is; one line, without its end */
-void mg_explain_order(struct mg_cli *cli, const struct mg_table *order, const struct mg_table *steps,
-                      const struct mg_table *services, struct mg_slice definition, struct mg_buf *ret_text);
 /* story.c: prints the order's events as a timeline. */
 void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_table *steps,
                     const struct mg_table *events);

@@ -7,8 +7,7 @@
 
 #include "base/clock.h"
 #include "base/print.h"
-#include "broker_bindings.h"
-#include "broker_policies.h"
+#include "broker_checks.h"
 #include "io/amqp/topology.h"
 #include "operator/service_state.h"
 #include "processes.h"

@@ -6,8 +6,7 @@
 
 #include "base/file.h"
 #include "base/print.h"
-#include "broker_bindings.h"
-#include "broker_policies.h"
+#include "broker_checks.h"
 #include "core/key.h"
 #include "io/amqp/topology.h"
 #include "service_list.h"

@@ -1,26 +1,134 @@
 /* `workflow check|load|list|states`, and the table of all verbs of `workflow`. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/print.h"
 #include "core/describe.h"
 #include "definition.h"
+#include "json/reader.h"
+#include "service_list.h"
 #include "verb_table.h"
 #include "workflow/proof.h"
-#include "workflow_services.h"
+
+/* ---- services without a queue: most often misspelled names ---- */
+
+#define DOUBT_SIZE 512
+
+struct named_services {
+    struct mg_service_list list;
+    struct mg_table controlled; /* owns the names in the list that the definitions do not */
+    char why[MG_CLI_WHY_SIZE];  /* why the queues are unknown; "" if they were read */
+};
+
+static bool has_no_queue(struct named_services *services, const char *name)
+{
+    const struct mg_service_queues *queues = mg_service_list_find(&services->list, name);
+    return queues != NULL && queues->consumers < 0;
+}
+
+static void look(struct mg_cli *cli, struct named_services *services)
+{
+    struct mg_err err;
+    services->why[0] = '\0';
+    if (mg_service_list_look(cli, &services->list, &err) != MG_OK) {
+        (void)snprintf(services->why, sizeof(services->why), "%s", err.text);
+    }
+}
+
+static bool is_any_missing(const struct named_services *services)
+{
+    for (int i = 0; i < services->list.count && services->list.is_seen; i++) {
+        if (services->list.queues[i].consumers < 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reads the queues from the broker, and, if one is missing, the other services' names from the database.
+ * The definitions must outlive `ret`; NULL entries are skipped. */
+static void services_find(struct mg_cli *cli, struct mg_workflow *const *workflows, int count,
+                          struct named_services *ret)
+{
+    char why[MG_CLI_WHY_SIZE];
+    memset(ret, 0, sizeof(*ret));
+    for (int i = 0; i < count; i++) {
+        for (int step = 0; workflows[i] != NULL && step < workflows[i]->plan.step_count; step++) {
+            if (!workflows[i]->plan.steps[step].is_wait) {
+                mg_service_list_add(&ret->list, workflows[i]->steps[step].service);
+            }
+        }
+    }
+    if (ret->list.count > 0) {
+        look(cli, ret);
+    }
+    if (is_any_missing(ret) && (cli->store != NULL || mg_cli_try_store(cli, false, why) == MG_EXIT_DONE) &&
+        mg_table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &ret->controlled) == MG_EXIT_DONE) {
+        mg_service_list_add_rows(&ret->list, &ret->controlled);
+        look(cli, ret);
+    }
+}
+
+static void services_free(struct named_services *services)
+{
+    mg_table_free(&services->controlled);
+}
+
+static bool is_named_before(const struct mg_workflow *workflow, int step)
+{
+    for (int i = 0; i < step; i++) {
+        if (strcmp(workflow->steps[i].service, workflow->steps[step].service) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next step after `step` (-1: the first) with a service without a queue; -1: none. Each service comes
+ * once. */
+static int services_next(struct named_services *services, const struct mg_workflow *workflow, int step)
+{
+    for (int i = step + 1; i < workflow->plan.step_count; i++) {
+        if (!workflow->plan.steps[i].is_wait && has_no_queue(services, workflow->steps[i].service) &&
+            !is_named_before(workflow, i)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Writes "service \"travle\" has no queue; …", with the nearest name that has one. */
+static void services_doubt(struct named_services *services, const char *name, char ret_text[DOUBT_SIZE])
+{
+    const char *served[MG_SERVICES_MAX + 1];
+    int count = 0;
+    for (int i = 0; i < services->list.count; i++) {
+        if (!has_no_queue(services, services->list.names[i])) {
+            served[count++] = services->list.names[i];
+        }
+    }
+    served[count] = NULL;
+    const char *nearest = mg_json_nearest(served, mg_slice_of(name));
+    (void)snprintf(ret_text, DOUBT_SIZE,
+                   "service \"%s\" has no queue; %s%s%srun: makegood broker apply --service %s", name,
+                   nearest != NULL ? "did you mean \"" : "", nearest != NULL ? nearest : "",
+                   nearest != NULL ? "\"? If not, " : "", name);
+}
+
+/* ---- check and load ---- */
 
 static void hint_write(void *arg, const char *pointer, const char *text)
 {
-    char line[MG_DOUBT_SIZE];
+    char line[DOUBT_SIZE];
     (void)snprintf(line, sizeof(line), "%s: %s", pointer, text);
     mg_json_element_text(arg, mg_slice_of(line));
 }
 
 static enum mg_exit_code definition_print(struct mg_cli *cli, const char *path,
-                                          const struct mg_workflow *workflow,
-                                          struct mg_workflow_services *services, const char *text,
-                                          const char *word)
+                                          const struct mg_workflow *workflow, struct named_services *services,
+                                          const char *text, const char *word)
 {
-    char doubt[MG_DOUBT_SIZE];
+    char doubt[DOUBT_SIZE];
     struct mg_answer answer;
     if (!cli->is_json) {
         mg_print(stdout, "%s: workflow %s, version %lld: %s\n", path, workflow->name,
@@ -33,9 +141,9 @@ static enum mg_exit_code definition_print(struct mg_cli *cli, const char *path,
     mg_json_member_int(json, "version", workflow->version);
     mg_json_member_word(json, "verdict", word);
     mg_json_member_array(json, "warnings");
-    for (int step = mg_workflow_services_next(services, workflow, -1); step >= 0;
-         step = mg_workflow_services_next(services, workflow, step)) {
-        mg_workflow_services_doubt(services, workflow->steps[step].service, doubt);
+    for (int step = services_next(services, workflow, -1); step >= 0;
+         step = services_next(services, workflow, step)) {
+        services_doubt(services, workflow->steps[step].service, doubt);
         mg_json_element_text(json, mg_slice_of(doubt));
     }
     mg_workflow_hints(workflow, hint_write, json);
@@ -55,15 +163,14 @@ static void hint_print(void *arg, const char *pointer, const char *text)
 }
 
 /* A warning, because orders wait for such a service until its queue is declared. */
-static int doubts_print(const char *path, const struct mg_workflow *workflow,
-                        struct mg_workflow_services *services)
+static int doubts_print(const char *path, const struct mg_workflow *workflow, struct named_services *services)
 {
     struct mg_mistake_printer printer = {.path = path};
     struct hinting hinting = {&printer, workflow};
-    char doubt[MG_DOUBT_SIZE], pointer[48];
-    for (int step = mg_workflow_services_next(services, workflow, -1); step >= 0;
-         step = mg_workflow_services_next(services, workflow, step)) {
-        mg_workflow_services_doubt(services, workflow->steps[step].service, doubt);
+    char doubt[DOUBT_SIZE], pointer[48];
+    for (int step = services_next(services, workflow, -1); step >= 0;
+         step = services_next(services, workflow, step)) {
+        services_doubt(services, workflow->steps[step].service, doubt);
         (void)snprintf(pointer, sizeof(pointer), "/steps/%d/service", step);
         mg_mistake_print(&printer, mg_json_place_at(workflow->text, pointer), pointer, doubt);
     }
@@ -74,10 +181,10 @@ static int doubts_print(const char *path, const struct mg_workflow *workflow,
 /* Reads the queues of all files' services. With --strict an unknown service is an error, and so is an
  * unreachable broker. */
 static enum mg_exit_code services_check(struct mg_cli *cli, struct mg_workflow *const *workflows,
-                                        struct mg_workflow_services *ret_services)
+                                        struct named_services *ret_services)
 {
     int count = 0;
-    mg_workflow_services_find(cli, workflows, cli->words.count, ret_services);
+    services_find(cli, workflows, cli->words.count, ret_services);
     for (int i = 0; i < cli->words.count; i++) {
         count += workflows[i] != NULL ? doubts_print(cli->words.items[i], workflows[i], ret_services) : 0;
     }
@@ -112,7 +219,7 @@ static enum mg_exit_code definitions_read(struct mg_cli *cli, struct mg_workflow
 static enum mg_exit_code verb_workflow_check(struct mg_cli *cli)
 {
     struct mg_workflow *workflows[MG_LIST_MAX] = {NULL};
-    struct mg_workflow_services services;
+    struct named_services services;
     enum mg_exit_code worst = definitions_read(cli, workflows);
     enum mg_exit_code code = services_check(cli, workflows, &services);
     for (int i = 0; i < cli->words.count; i++) {
@@ -122,14 +229,13 @@ static enum mg_exit_code verb_workflow_check(struct mg_cli *cli)
             code = code != MG_EXIT_DONE ? code : printed;
         }
     }
-    mg_workflow_services_free(&services);
+    services_free(&services);
     workflows_free(cli, workflows);
     return worst != MG_EXIT_DONE ? worst : code;
 }
 
 static enum mg_exit_code definition_store(struct mg_cli *cli, const char *path,
-                                          const struct mg_workflow *workflow,
-                                          struct mg_workflow_services *services)
+                                          const struct mg_workflow *workflow, struct named_services *services)
 {
     struct mg_stored storing = {.is_over = false};
     mg_store_put_workflow(cli->store, workflow->name, workflow->version, workflow->text, mg_on_stored,
@@ -148,7 +254,7 @@ static enum mg_exit_code definition_store(struct mg_cli *cli, const char *path,
 static enum mg_exit_code verb_workflow_load(struct mg_cli *cli)
 {
     struct mg_workflow *workflows[MG_LIST_MAX] = {NULL};
-    struct mg_workflow_services services = {.why = ""};
+    struct named_services services = {.why = ""};
     enum mg_exit_code code = definitions_read(cli, workflows);
     if (code == MG_EXIT_DONE) {
         code = mg_cli_open_store(cli, false);
@@ -159,7 +265,7 @@ static enum mg_exit_code verb_workflow_load(struct mg_cli *cli)
     for (int i = 0; i < cli->words.count && code == MG_EXIT_DONE; i++) {
         code = definition_store(cli, cli->words.items[i], workflows[i], &services);
     }
-    mg_workflow_services_free(&services);
+    services_free(&services);
     workflows_free(cli, workflows);
     return code;
 }

@@ -4,7 +4,7 @@
  * the wake-up hints of orders asked about) are fenced by its epoch. Several may run; the advisory lock lets
  * one lead (lead.c). The leader sweeps (sweep.c), asks about parked steps (parked.c) and for statuses that
  * can be tried again (owed_retry.c). It publishes all of this as commands (ask.c). It keeps the alerts that
- * belong to no order (watch.c, conditions.c, heartbeats.c) and counts open orders and alerts (figures.c). It
+ * belong to no order (watch.c, readings.c, heartbeats.c) and counts open orders and alerts (figures.c). It
  * sends agents the operator settings and the health of their services (settings_relay.c, health.c). It has
  * ended orders moved to the archive (retire.c). A supervisor that cannot ask, because the broker is away,
  * does not lead.

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "agents/folder.h"
-#include "agents/merge.h"
+#include "agents/scrape.h"
 #include "suite.h"
 
 static char first[] = "/tmp/makegood-folder-XXXXXX", second[] = "/tmp/makegood-folder-XXXXXX";

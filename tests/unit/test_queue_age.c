@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdbool.h>
 
-#include "base/queue_age.h"
+#include "base/queue_metrics.h"
 #include "suite.h"
 
 static struct mg_queue_age age;

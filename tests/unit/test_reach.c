@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/form.h"
+#include "base/buf.h"
 #include "suite.h"
 #include "wire/http_header.h"
 #include "wire/request.h"

@@ -1,5 +1,5 @@
 /*
- * Migrates the schema by the numbered files of a folder (NNNN_name.sql); migrator.c applies them. All run
+ * Migrates the schema by the numbered files of a folder (NNNN_name.sql). All run
  * under an advisory lock, so two parallel migrations act once. Files only go forward, and an applied file
  * must not change: its SHA-256 is compared, with LF as line ends. Then grants.sql of the same folder is
  * applied, each time; it sets the roles' rights and may change.
@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "io/store/migrate.h"
 #include "io/store/store_private.h"
 
 /* Numbers have four digits; a hundred files are many years of schema. */
@@ -23,15 +22,251 @@
 #define GRANTS         "grants.sql"
 /* A file's first line; without it the file serves only programs of its own version. */
 #define SERVES_LINE "-- serves programs from schema "
-/* Its second line, if it is a plan (migrate.h). */
+/* Its second line, if it is a plan. */
 #define PLAN_LINE "-- a plan of statements\n"
 /* Longer than the statements and transactions of usual programs; a long report is named. */
 #define LOCK_WAIT_MS 60000
 
+/* ---- one file. A lock that other sessions hold is asked for in short tries: later requests wait behind this
+ * one, so a long one would stop all programs. Between the tries they go on. ---- */
+
+#define NAME_SIZE 256 /* limit of file systems */
+
+struct migration {
+    int version;     /* 0: grants.sql, which is not recorded */
+    int serves_from; /* oldest schema version of a program that works with this one */
+    char name[NAME_SIZE];
+    char *text;
+    char sha256[2 * MG_SHA256_SIZE + 1];
+    bool is_applied;
+    /* The text is one query. The rows of its only column are statements, run one by one, each in a
+     * transaction of its own or in none. The query is asked again until it has no row; so it goes by what it
+     * finds, and an interrupted plan goes on with the next migration. For indexes that are built alongside
+     * the programs. */
+    bool is_plan;
+};
+
+struct migrator {
+    struct mg_pg_once *once;
+    const char *dsn;
+    struct mg_pg_once *observer; /* sees the sessions that the other waits for; NULL: not open */
+    int64_t lock_wait_ms;        /* of one file, all its tries and pauses */
+    void (*report)(void *arg, const char *line); /* may be NULL */
+    void *arg;
+    /* the present try */
+    char holder[256];  /* the sessions that it waits for; "": none was seen */
+    bool is_long_wait; /* it holds up no program: one wait as long as may be */
+    int64_t waited_ms; /* of this file */
+};
+
+/* Of one lock. Below the lock_timeout of the programs (2 s), so that none of their statements fails for it.
+ */
+#define TRY_MS 1000
+/* Between two tries: the programs do what came meanwhile. */
+#define PAUSE_MS 3000
+#define PAUSE    "SELECT pg_sleep(3)"
+/* Some plans have four rounds; more rounds are a plan that never ends. */
+#define ROUNDS_MAX 20
+
+static const char RECORD[] =
+    "INSERT INTO makegood_migration (version, name, sha256, serves_from) VALUES ($1, $2, $3, $4)";
+/* Times of other roles' sessions are visible to members of pg_read_all_stats only. */
+static const char READ_HOLDERS[] =
+    "SELECT string_agg(CASE h.pid WHEN 0 THEN 'a prepared transaction (pg_prepared_xacts)' ELSE"
+    " format('session %s of user %s, \"%s\"%s%s', h.pid, a.usename, a.application_name,"
+    " ', in a transaction since ' || to_char(a.xact_start, 'HH24:MI:SS'),"
+    " ', its statement since ' || to_char(a.query_start, 'HH24:MI:SS')) END, '; ')"
+    " FROM (SELECT DISTINCT pid FROM unnest(pg_blocking_pids($1)) AS b (pid) ORDER BY pid LIMIT 2) h"
+    " LEFT JOIN pg_stat_activity a ON a.pid = h.pid";
+
+static void report_holder(const struct migrator *migrator, const struct migration *migration,
+                          const char *then)
+{
+    char line[NAME_SIZE + sizeof(migrator->holder) + 64];
+    (void)snprintf(line, sizeof(line), "%s waits for %s%s", migration->name,
+                   migrator->holder[0] == '\0' ? "a lock" : migrator->holder, then);
+    if (migrator->report != NULL) {
+        migrator->report(migrator->arg, line);
+    }
+}
+
+/* Called while a statement runs: finds the sessions that it waits for. A statement may have ended the
+ * observer's session, too. */
+static void look(void *arg)
+{
+    struct migrator *migrator = arg;
+    struct mg_err unused; /* the next look may succeed */
+    char pid[16];
+    struct mg_rows *rows = NULL;
+    if (migrator->observer == NULL && mg_pg_once_open(migrator->dsn, &migrator->observer, &unused) != MG_OK) {
+        return;
+    }
+    (void)snprintf(pid, sizeof(pid), "%d", mg_pg_once_backend_pid(migrator->once));
+    const char *const params[] = {pid};
+    if (mg_pg_once_run(migrator->observer, READ_HOLDERS, params, 1, &rows, &unused) != MG_OK) {
+        mg_pg_once_close(migrator->observer);
+        migrator->observer = NULL;
+        return;
+    }
+    if (!mg_rows_is_null(rows, 0, 0)) {
+        mg_rows_copy(rows, 0, 0, migrator->holder, sizeof(migrator->holder));
+    }
+    mg_rows_destroy(rows);
+}
+
+static enum mg_class run(struct migrator *migrator, const char *text, struct mg_err *err)
+{
+    return mg_pg_once_run(migrator->once, text, NULL, 0, NULL, err);
+}
+
+static enum mg_class record(struct migrator *migrator, const struct migration *migration, struct mg_err *err)
+{
+    char version[16], serves_from[16];
+    if (migration->version == 0) {
+        return MG_OK;
+    }
+    snprintf(version, sizeof(version), "%d", migration->version);
+    snprintf(serves_from, sizeof(serves_from), "%d", migration->serves_from);
+    const char *const params[] = {version, migration->name, migration->sha256, serves_from};
+    return mg_pg_once_run(migrator->once, RECORD, params, 4, NULL, err);
+}
+
+static enum mg_class set_lock_timeout(struct migrator *migrator, int64_t timeout_ms, struct mg_err *err)
+{
+    char text[64];
+    (void)snprintf(text, sizeof(text), "SET lock_timeout = %lld", (long long)timeout_ms);
+    return run(migrator, text, err);
+}
+
+/* ---- one try ---- */
+
+static enum mg_class try_whole(struct migrator *migrator, const struct migration *migration,
+                               struct mg_err *err)
+{
+    enum mg_class class = set_lock_timeout(migrator, TRY_MS, err);
+    if (class == MG_OK) {
+        class = run(migrator, "BEGIN", err);
+    }
+    if (class == MG_OK) {
+        class = run(migrator, migration->text, err);
+    }
+    if (class == MG_OK) {
+        class = record(migrator, migration, err);
+    }
+    return class == MG_OK ? run(migrator, "COMMIT", err) : class;
+}
+
+/* What runs alongside the programs stops none of them, and would begin anew with each try. */
+static enum mg_class try_statement(struct migrator *migrator, const char *statement, struct mg_err *err)
+{
+    int64_t left_ms = migrator->lock_wait_ms - migrator->waited_ms;
+    migrator->is_long_wait = strstr(statement, " CONCURRENTLY ") != NULL;
+    enum mg_class class =
+        set_lock_timeout(migrator, migrator->is_long_wait && left_ms > TRY_MS ? left_ms : TRY_MS, err);
+    return class == MG_OK ? run(migrator, statement, err) : class;
+}
+
+static enum mg_class try_statements(struct migrator *migrator, const struct mg_rows *rows, struct mg_err *err)
+{
+    enum mg_class class = MG_OK;
+    for (int row = 0; class == MG_OK && row < mg_rows_count(rows); row++) {
+        struct mg_slice value = mg_rows_value(rows, row, 0);
+        char *statement = strndup(value.data, value.len);
+        class = statement != NULL
+                    ? try_statement(migrator, statement, err)
+                    : mg_err_set(err, MG_TRANSIENT, "there is no memory for a statement of the plan");
+        free(statement);
+    }
+    return class;
+}
+
+static enum mg_class try_plan(struct migrator *migrator, const struct migration *migration,
+                              struct mg_err *err)
+{
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        struct mg_rows *rows = NULL;
+        enum mg_class class = mg_pg_once_run(migrator->once, migration->text, NULL, 0, &rows, err);
+        if (class != MG_OK) {
+            return class;
+        }
+        int count = mg_rows_count(rows);
+        class = try_statements(migrator, rows, err);
+        mg_rows_destroy(rows);
+        if (class != MG_OK) {
+            return class;
+        }
+        if (count == 0) {
+            return record(migrator, migration, err);
+        }
+    }
+    return mg_err_set(err, MG_BUG, "the plan has statements even after %d rounds", ROUNDS_MAX);
+}
+
+/* ---- tries ---- */
+
+/* Ends the transaction of a failed try, if it is in one. */
+static void try_end(struct migrator *migrator)
+{
+    struct mg_err unused; /* without a session there is no transaction either */
+    (void)run(migrator, "ROLLBACK", &unused);
+}
+
+/* False: the time is over. */
+static bool wait_a_little(struct migrator *migrator, const struct migration *migration)
+{
+    migrator->waited_ms += migrator->is_long_wait ? migrator->lock_wait_ms : TRY_MS + PAUSE_MS;
+    if (migrator->waited_ms >= migrator->lock_wait_ms) {
+        return false;
+    }
+    report_holder(migrator, migration, "; it tries again in 3 s");
+    struct mg_err unused; /* the lock that could not be had is the error */
+    return run(migrator, PAUSE, &unused) == MG_OK;
+}
+
+/* Applies and records one file. A lock that others hold is waited for briefly, so that no program stands
+ * behind this wait for long, and again after a pause. MG_TRANSIENT, with the holders' names: they hold it
+ * still. */
+static enum mg_class migration_apply(struct migrator *migrator, const struct migration *migration,
+                                     struct mg_err *err)
+{
+    enum mg_class class;
+    bool is_blocked;
+    migrator->waited_ms = 0;
+    mg_pg_once_watch(migrator->once, look, migrator);
+    do {
+        migrator->holder[0] = '\0';
+        migrator->is_long_wait = false;
+        class = migration->is_plan ? try_plan(migrator, migration, err) : try_whole(migrator, migration, err);
+        is_blocked = class != MG_OK && mg_pg_once_is_blocked(migrator->once);
+        if (class != MG_OK) {
+            try_end(migrator);
+        }
+    } while (is_blocked && wait_a_little(migrator, migration));
+    mg_pg_once_watch(migrator->once, NULL, NULL);
+    if (is_blocked) {
+        (void)mg_err_set(
+            err, MG_TRANSIENT,
+            "a lock was not free within %lld s: it waits for %s; end that session's transaction, or "
+            "give --lock-wait more",
+            (long long)(migrator->lock_wait_ms / 1000),
+            migrator->holder[0] == '\0' ? "another session" : migrator->holder);
+    }
+    return class == MG_OK
+               ? MG_OK
+               : mg_err_prefix(err,
+                               migration->is_plan
+                                   ? "could not apply %s (the statements before are kept, and the next db "
+                                     "migrate goes on)"
+                                   : "could not apply %s (nothing of it was kept)",
+                               migration->name);
+}
+
+/* ---- the files of a folder ---- */
+
 struct migrations {
-    struct mg_migration items[FILES_MAX];
+    struct migration items[FILES_MAX];
     int count;
-    struct mg_migration grants; /* without text: no such file */
+    struct migration grants; /* without text: no such file */
 };
 
 static enum mg_class read_folder(const char *directory, struct migrations *list, struct mg_err *err);
@@ -85,14 +320,14 @@ static enum mg_class lock_take(struct mg_pg_once *once, struct mg_err *err)
     return mg_err_set(err, MG_TRANSIENT, "another migration has not ended within ten minutes");
 }
 
-static void say(const struct mg_migrator *migrator, const char *line)
+static void say(const struct migrator *migrator, const char *line)
 {
     if (migrator->report != NULL) {
         migrator->report(migrator->arg, line);
     }
 }
 
-static enum mg_class migrate(struct mg_migrator *migrator, struct migrations *list, struct mg_err *err)
+static enum mg_class migrate(struct migrator *migrator, struct migrations *list, struct mg_err *err)
 {
     enum mg_class class = demand_fit(migrator->once, err);
     if (class != MG_OK) {
@@ -111,12 +346,12 @@ static enum mg_class migrate(struct mg_migrator *migrator, struct migrations *li
         if (list->items[i].is_applied) {
             continue;
         }
-        class = mg_migrator_apply(migrator, &list->items[i], err);
+        class = migration_apply(migrator, &list->items[i], err);
         if (class != MG_OK) {
             break;
         }
         applied++;
-        char line[MG_MIGRATION_NAME_SIZE + 32];
+        char line[NAME_SIZE + 32];
         snprintf(line, sizeof(line), "applied %s", list->items[i].name);
         say(migrator, line);
     }
@@ -124,7 +359,7 @@ static enum mg_class migrate(struct mg_migrator *migrator, struct migrations *li
         say(migrator, "the schema is up to date");
     }
     if (class == MG_OK && list->grants.text != NULL) {
-        class = mg_migrator_apply(migrator, &list->grants, err);
+        class = migration_apply(migrator, &list->grants, err);
         if (class == MG_OK) {
             say(migrator, "applied " GRANTS " to those of its roles that exist");
         }
@@ -158,11 +393,11 @@ enum mg_class mg_store_migrate(const struct mg_migrate_options *options, struct 
     if (list == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not migrate: no memory");
     }
-    struct mg_migrator migrator = {.dsn = options->dsn,
-                                   .report = options->report,
-                                   .arg = options->arg,
-                                   .lock_wait_ms =
-                                       options->lock_wait_ms > 0 ? options->lock_wait_ms : LOCK_WAIT_MS};
+    struct migrator migrator = {.dsn = options->dsn,
+                                .report = options->report,
+                                .arg = options->arg,
+                                .lock_wait_ms =
+                                    options->lock_wait_ms > 0 ? options->lock_wait_ms : LOCK_WAIT_MS};
     enum mg_class class = read_folder(options->directory, list, err);
     if (class == MG_OK) {
         class = mg_pg_once_open(options->dsn, &migrator.once, err);
@@ -176,7 +411,7 @@ enum mg_class mg_store_migrate(const struct mg_migrate_options *options, struct 
     return class;
 }
 
-static struct mg_migration *find(struct migrations *list, int64_t version)
+static struct migration *find(struct migrations *list, int64_t version)
 {
     for (int i = 0; i < list->count; i++) {
         if (list->items[i].version == version) {
@@ -194,8 +429,8 @@ static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations 
         return mg_err_prefix(err, "could not read makegood_migration");
     }
     for (int row = 0; class == MG_OK && row < mg_rows_count(rows); row++) {
-        struct mg_migration *migration = find(list, mg_rows_int(rows, row, 0));
-        char name[MG_MIGRATION_NAME_SIZE];
+        struct migration *migration = find(list, mg_rows_int(rows, row, 0));
+        char name[NAME_SIZE];
         mg_rows_copy(rows, row, 1, name, sizeof(name));
         if (migration == NULL) {
             class = mg_err_set(
@@ -222,7 +457,7 @@ static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations 
 static int version_of(const char *name)
 {
     size_t len = strlen(name);
-    if (len < 10 || len >= MG_MIGRATION_NAME_SIZE || strspn(name, "0123456789") != 4 || name[4] != '_') {
+    if (len < 10 || len >= NAME_SIZE || strspn(name, "0123456789") != 4 || name[4] != '_') {
         return 0;
     }
     if (strcmp(name + len - 4, ".sql") != 0) {
@@ -245,7 +480,7 @@ static size_t drop_line_ends_of_dos(char *text, size_t len)
     return kept;
 }
 
-static enum mg_class read_file(const char *path, struct mg_migration *migration, struct mg_err *err)
+static enum mg_class read_file(const char *path, struct migration *migration, struct mg_err *err)
 {
     migration->text = malloc(FILE_BYTES_MAX + 1);
     if (migration->text == NULL) {
@@ -269,7 +504,7 @@ static enum mg_class read_file(const char *path, struct mg_migration *migration,
 }
 
 /* Reads the oldest served program from the file's first line. */
-static enum mg_class read_serves(struct mg_migration *migration, struct mg_err *err)
+static enum mg_class read_serves(struct migration *migration, struct mg_err *err)
 {
     migration->serves_from = migration->version;
     if (strncmp(migration->text, SERVES_LINE, strlen(SERVES_LINE)) != 0) {
@@ -287,7 +522,7 @@ static enum mg_class read_serves(struct mg_migration *migration, struct mg_err *
     return MG_OK;
 }
 
-static enum mg_class read_grants(const char *directory, struct mg_migration *grants, struct mg_err *err)
+static enum mg_class read_grants(const char *directory, struct migration *grants, struct mg_err *err)
 {
     char path[PATH_SIZE];
     snprintf(grants->name, sizeof(grants->name), GRANTS);
@@ -300,7 +535,7 @@ static enum mg_class read_grants(const char *directory, struct mg_migration *gra
 
 static int compare_by_version(const void *a, const void *b)
 {
-    return ((const struct mg_migration *)a)->version - ((const struct mg_migration *)b)->version;
+    return ((const struct migration *)a)->version - ((const struct migration *)b)->version;
 }
 
 static enum mg_class read_folder(const char *directory, struct migrations *list, struct mg_err *err)
@@ -324,7 +559,7 @@ static enum mg_class read_folder(const char *directory, struct migrations *list,
                                directory, entry->d_name);
             break;
         }
-        struct mg_migration *migration = &list->items[list->count++];
+        struct migration *migration = &list->items[list->count++];
         migration->version = version;
         snprintf(migration->name, sizeof(migration->name), "%s", entry->d_name);
         class = read_file(path, migration, err);
