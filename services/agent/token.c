@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/secret.h"
