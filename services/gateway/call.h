@@ -74,6 +74,7 @@ struct mg_call {
     char allow[16];                   /* without a route: the methods of its path, as 405 names them */
     char order_id[MG_ORDER_ID_MAX + 1];
     struct mg_post post; /* of a single submission */
+    const struct mg_lookup *lookup;
     char traceparent[MG_TRACEPARENT_SIZE];
     int64_t after_seq;     /* of events: the last status that the client has */
     int64_t wait_until_ms; /* by the clock since boot; 0: it does not wait */
@@ -210,6 +211,17 @@ bool mg_post_key_is_valid(struct mg_slice key);
 void mg_post_trace_read(const struct mg_http_exchange *request, char ret_traceparent[MG_TRACEPARENT_SIZE]);
 /* Checks the submission and publishes it. `done` is called once, perhaps before the return. */
 void mg_post_begin(struct mg_post *post);
+
+/* ---- get_order.c: the lookup of an order, in the tables and then in the archive ---- */
+
+struct mg_lookup {
+    void (*found)(struct mg_call *call, const struct mg_rows *rows, bool is_archived);
+    /* The client has no such order, also after the call's wait. `is_posted`: no scheduler has taken it yet.
+     */
+    void (*missed)(struct mg_call *call, bool is_posted);
+};
+void mg_lookup_begin(struct mg_call *call, const struct mg_lookup *lookup);
+void mg_lookup_again(struct mg_call *call); /* after a wait */
 
 /* ---- the calls of routes ---- */
 

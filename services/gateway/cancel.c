@@ -85,84 +85,37 @@ static void ended_refuse(struct mg_call *call, const char *state)
     mg_call_refuse(call, 409, "order %s has ended: it is %s", call->order_id, state);
 }
 
-/* False: the order was not looked up, and the call is refused. */
-static bool is_looked_up(struct mg_call *call, const struct mg_err *err)
+static void order_found(struct mg_call *call, const struct mg_rows *rows, bool is_archived)
 {
-    bool is_good = call->request != NULL && err == NULL;
-    if (!is_good) {
-        mg_call_refuse(call, 503, "could not look up the order: %s", err != NULL ? err->text : "the end");
-    }
-    return is_good;
-}
-
-static void order_ask(struct mg_call *call);
-
-/* An order that waits for a scheduler, posted here or at another gateway, is taken within milliseconds. */
-static void unknown_answer(struct mg_call *call)
-{
-    const char *client = mg_client_name(call->client);
-    call->is_unknown = true;
-    if (mg_wait_begin(call, order_ask)) {
-        return;
-    }
-    if (mg_recent_has(call->gateway->recent, client, call->order_id)) {
-        mg_call_refuse(call, 503, "order %s is posted, and no scheduler has taken it yet; cancel it again",
-                       call->order_id);
-    } else {
-        mg_call_refuse(call, 404, "client %s has no order %s that a scheduler has taken", client,
-                       call->order_id);
-    }
-}
-
-static void on_archived(void *arg, const struct mg_rows *rows, const struct mg_err *err)
-{
-    struct mg_call *call = arg;
-    if (!is_looked_up(call, err)) {
-        return;
-    }
-    if (mg_rows_count(rows) > 0) {
-        char state[32];
-        mg_rows_copy(rows, 0, 3, state, sizeof(state));
-        if (strcmp(state, "cancelled") == 0) {
-            state_answer(call, state);
-        } else {
-            ended_refuse(call, state);
-        }
-    } else {
-        unknown_answer(call);
-    }
-}
-
-static void on_order(void *arg, const struct mg_rows *rows, const struct mg_err *err)
-{
-    struct mg_call *call = arg;
-    if (!is_looked_up(call, err)) {
-        return;
-    }
-    if (mg_rows_count(rows) == 0) {
-        mg_store_report(call->gateway->store, MG_REPORT_ARCHIVED_ORDER_OF_CLIENT,
-                        (const char *[]){mg_client_name(call->client), call->order_id}, 2, on_archived, call);
-        return;
-    }
     char state[32];
     mg_rows_copy(rows, 0, 3, state, sizeof(state));
-    if (mg_slice_is(mg_rows_value(rows, 0, 4), mg_goal_name(MG_GOAL_CANCELLED))) {
+    bool is_cancelled = is_archived ? strcmp(state, "cancelled") == 0
+                                    : mg_slice_is(mg_rows_value(rows, 0, 4), mg_goal_name(MG_GOAL_CANCELLED));
+    if (is_cancelled) {
         state_answer(call, state);
-    } else if (strcmp(state, "processed") == 0 || strcmp(state, "compensated") == 0) {
+    } else if (is_archived || strcmp(state, "processed") == 0 || strcmp(state, "compensated") == 0) {
         ended_refuse(call, state);
     } else {
         order_cancel(call);
     }
 }
 
-static void order_ask(struct mg_call *call)
+/* An order that waits for a scheduler, posted here or at another gateway, is taken within milliseconds. */
+static void order_missed(struct mg_call *call, bool is_posted)
 {
-    mg_store_report(call->gateway->store, MG_REPORT_ORDER_OF_CLIENT,
-                    (const char *[]){mg_client_name(call->client), call->order_id}, 2, on_order, call);
+    if (is_posted) {
+        mg_call_refuse(call, 503, "order %s is posted, and no scheduler has taken it yet; cancel it again",
+                       call->order_id);
+    } else {
+        mg_call_refuse(call, 404, "client %s has no order %s that a scheduler has taken",
+                       mg_client_name(call->client), call->order_id);
+    }
 }
+
+static const struct mg_lookup CANCEL = {order_found, order_missed};
 
 void mg_cancel_run(struct mg_call *call)
 {
     call->wait_until_ms = mg_clock_boot_ms() + UNKNOWN_WAIT_MS;
-    order_ask(call);
+    mg_lookup_begin(call, &CANCEL);
 }

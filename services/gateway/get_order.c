@@ -10,6 +10,67 @@
 #define WAIT_MAX_MS 60000          /* proxies in between may end a longer silence */
 #define ORDER_MAX   (1024u * 1024) /* the output has 64 KiB, the rest is short */
 
+/* ---- the lookup of an order, in the tables and then in the archive ---- */
+
+/* False: the order was not looked up, and the call is refused. */
+static bool is_looked_up(struct mg_call *call, const struct mg_err *err)
+{
+    bool is_good = call->request != NULL && err == NULL;
+    if (!is_good) {
+        mg_call_refuse(call, 503, "could not look up the order: %s", err != NULL ? err->text : "the end");
+    }
+    return is_good;
+}
+
+static void order_ask(struct mg_call *call, enum mg_report report, mg_store_rows_fn *done)
+{
+    mg_store_report(call->gateway->store, report,
+                    (const char *[]){mg_client_name(call->client), call->order_id}, 2, done, call);
+}
+
+static void on_archived(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct mg_call *call = arg;
+    if (!is_looked_up(call, err)) {
+        return;
+    }
+    if (mg_rows_count(rows) > 0) {
+        call->lookup->found(call, rows, true);
+        return;
+    }
+    call->is_unknown = true;
+    if (!mg_wait_begin(call, mg_lookup_again)) {
+        call->lookup->missed(
+            call, mg_recent_has(call->gateway->recent, mg_client_name(call->client), call->order_id));
+    }
+}
+
+static void on_order(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct mg_call *call = arg;
+    if (!is_looked_up(call, err)) {
+        return;
+    }
+    if (mg_rows_count(rows) > 0) {
+        call->lookup->found(call, rows, false);
+    } else {
+        order_ask(call, MG_REPORT_ARCHIVED_ORDER_OF_CLIENT, on_archived);
+    }
+}
+
+void mg_lookup_again(struct mg_call *call)
+{
+    order_ask(call, MG_REPORT_ORDER_OF_CLIENT, on_order);
+}
+
+void mg_lookup_begin(struct mg_call *call, const struct mg_lookup *lookup)
+{
+    call->lookup = lookup;
+    mg_lookup_again(call);
+}
+
+/* ---- reading ---- */
+
 /* A posted order that no scheduler has taken yet. */
 static void posted_answer(struct mg_call *call)
 {
@@ -39,59 +100,24 @@ static void order_answer(struct mg_call *call, const struct mg_rows *rows)
     mg_buf_finish(&json);
 }
 
-static void order_ask(struct mg_call *call);
-
-static void unknown_answer(struct mg_call *call)
+static void order_found(struct mg_call *call, const struct mg_rows *rows, bool is_archived)
 {
-    call->is_unknown = true;
-    if (mg_wait_begin(call, order_ask)) {
-        return;
+    call->is_unknown = false;
+    if (is_archived || mg_is_end(mg_rows_value(rows, 0, 3)) || !mg_wait_begin(call, mg_lookup_again)) {
+        order_answer(call, rows);
     }
-    if (mg_recent_has(call->gateway->recent, mg_client_name(call->client), call->order_id)) {
+}
+
+static void order_missed(struct mg_call *call, bool is_posted)
+{
+    if (is_posted) {
         posted_answer(call);
     } else {
         mg_call_refuse(call, 404, "client %s has no order %s", mg_client_name(call->client), call->order_id);
     }
 }
 
-static void on_archived(void *arg, const struct mg_rows *rows, const struct mg_err *err)
-{
-    struct mg_call *call = arg;
-    if (err != NULL) {
-        mg_call_refuse(call, 503, "could not look up the order: %s", err->text);
-    } else if (mg_rows_count(rows) == 0) {
-        unknown_answer(call);
-    } else {
-        order_answer(call, rows);
-    }
-}
-
-static void archive_ask(struct mg_call *call)
-{
-    mg_store_report(call->gateway->store, MG_REPORT_ARCHIVED_ORDER_OF_CLIENT,
-                    (const char *[]){mg_client_name(call->client), call->order_id}, 2, on_archived, call);
-}
-
-static void on_order(void *arg, const struct mg_rows *rows, const struct mg_err *err)
-{
-    struct mg_call *call = arg;
-    if (err != NULL) {
-        mg_call_refuse(call, 503, "could not look up the order: %s", err->text);
-    } else if (mg_rows_count(rows) == 0) {
-        archive_ask(call);
-    } else {
-        call->is_unknown = false;
-        if (mg_is_end(mg_rows_value(rows, 0, 3)) || !mg_wait_begin(call, order_ask)) {
-            order_answer(call, rows);
-        }
-    }
-}
-
-static void order_ask(struct mg_call *call)
-{
-    mg_store_report(call->gateway->store, MG_REPORT_ORDER_OF_CLIENT,
-                    (const char *[]){mg_client_name(call->client), call->order_id}, 2, on_order, call);
-}
+static const struct mg_lookup READ = {order_found, order_missed};
 
 void mg_read_run(struct mg_call *call)
 {
@@ -105,5 +131,5 @@ void mg_read_run(struct mg_call *call)
         }
         call->wait_until_ms = mg_clock_boot_ms() + wait_ms;
     }
-    order_ask(call);
+    mg_lookup_begin(call, &READ);
 }

@@ -91,7 +91,6 @@ struct alerts_job {
     bool *is_changed;
     int count;
     mg_store_alerts_fn *done;
-    void *arg;
 };
 
 static void finish_alerts(struct mg_store_job *base)
@@ -115,28 +114,25 @@ static bool take_changed(struct alerts_job *job, const struct mg_rows *rows, str
 static void on_alerts_written(void *arg, const struct mg_pg_answer *reply)
 {
     struct alerts_job *job = arg;
-    mg_store_job_detach(&job->base);
     struct mg_err err;
     if (reply->err != NULL) {
-        job->done(job->arg, NULL, 0, mg_store_error(reply, "write alerts", &err));
+        job->done(job->base.arg, NULL, 0, mg_store_error(reply, "write alerts", &err));
     } else if (!take_changed(job, reply->rows[0], &err)) {
-        job->done(job->arg, NULL, 0, &err);
+        job->done(job->base.arg, NULL, 0, &err);
     } else {
-        job->done(job->arg, job->is_changed, job->count, NULL);
+        job->done(job->base.arg, job->is_changed, job->count, NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *alerts, int count,
                            mg_store_alerts_fn *done, void *arg)
 {
-    struct alerts_job *job = mg_store_job_create(store, sizeof(*job), finish_alerts);
+    struct alerts_job *job = mg_store_job_create(store, sizeof(*job), on_alerts_written, arg, finish_alerts);
     job->count = count;
     job->done = done;
-    job->arg = arg;
     job->is_changed = calloc((size_t)count + 1, sizeof(*job->is_changed));
     if (job->is_changed == NULL) {
-        mg_pg_refuse(store->pg, MG_PG_BUSY, "no memory", on_alerts_written, job);
+        mg_pg_refuse(store->pg, MG_PG_BUSY, "no memory", mg_store_job_answer, job);
         return;
     }
     struct mg_pg_params params;
@@ -160,37 +156,33 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
         mg_pg_add_text(&params, mg_slice_of(store->lead_holder));
     }
     mg_store_send_many(store, is_fenced ? &WRITE_ALERTS_FENCED : &WRITE_ALERTS_FREELY, &params,
-                       on_alerts_written, job);
+                       mg_store_job_answer, job);
 }
 
 struct ack_job {
     struct mg_store_job base;
     mg_store_changed_fn *done;
-    void *arg;
 };
 
 static void on_acked(void *arg, const struct mg_pg_answer *reply)
 {
     struct ack_job *job = arg;
-    mg_store_job_detach(&job->base);
     struct mg_err err;
     if (reply->err != NULL) {
-        job->done(job->arg, false, mg_store_error(reply, "acknowledge the alert", &err));
+        job->done(job->base.arg, false, mg_store_error(reply, "acknowledge the alert", &err));
     } else {
-        job->done(job->arg, mg_rows_count(reply->rows[0]) > 0, NULL);
+        job->done(job->base.arg, mg_rows_count(reply->rows[0]) > 0, NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,
                         void *arg)
 {
-    struct ack_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct ack_job *job = mg_store_job_create(store, sizeof(*job), on_acked, arg, NULL);
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_int(&params, alert_id);
     mg_pg_add_text(&params, mg_slice_of(by));
-    mg_store_send_one(store, &ACK_ALERT, &params, on_acked, job);
+    mg_store_send_one(store, &ACK_ALERT, &params, mg_store_job_answer, job);
 }

@@ -36,34 +36,30 @@ struct aside_job {
     mg_store_changed_fn *changed;
     mg_store_aside_fn *read;
     mg_store_asides_fn *listed;
-    void *arg;
 };
 
 static void on_changed(void *arg, const struct mg_pg_answer *reply)
 {
     struct aside_job *job = arg;
-    mg_store_job_detach(&job->base);
     struct mg_err err;
     if (reply->err != NULL) {
-        job->changed(job->arg, false, mg_store_error(reply, "write which orders are set aside", &err));
+        job->changed(job->base.arg, false, mg_store_error(reply, "write which orders are set aside", &err));
     } else {
-        job->changed(job->arg, mg_rows_count(reply->rows[0]) > 0, NULL);
+        job->changed(job->base.arg, mg_rows_count(reply->rows[0]) > 0, NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 static void write_row(struct mg_store *store, const struct mg_sql *sql, const struct mg_aside *aside,
                       mg_store_changed_fn *done, void *arg)
 {
-    struct aside_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct aside_job *job = mg_store_job_create(store, sizeof(*job), on_changed, arg, NULL);
     job->changed = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_text(&params, mg_slice_of(aside->order_id));
     mg_pg_add_text(&params, mg_slice_of(aside->by));
     mg_pg_add_text(&params, mg_slice_of(aside->reason));
-    mg_store_send_one(store, sql, &params, on_changed, job);
+    mg_store_send_one(store, sql, &params, mg_store_job_answer, job);
 }
 
 void mg_store_set_aside(struct mg_store *store, const struct mg_aside *aside, mg_store_changed_fn *done,
@@ -81,30 +77,28 @@ void mg_store_readmit(struct mg_store *store, const struct mg_aside *aside, mg_s
 static void on_read(void *arg, const struct mg_pg_answer *reply)
 {
     struct aside_job *job = arg;
-    mg_store_job_detach(&job->base);
     struct mg_err err;
     if (reply->err != NULL) {
-        job->read(job->arg, NULL, NULL, mg_store_error(reply, "read whether the order is set aside", &err));
+        job->read(job->base.arg, NULL, NULL,
+                  mg_store_error(reply, "read whether the order is set aside", &err));
     } else if (mg_rows_count(reply->rows[0]) == 0) {
-        job->read(job->arg, NULL, NULL, NULL);
+        job->read(job->base.arg, NULL, NULL, NULL);
     } else {
         char by[256], reason[1024];
         mg_rows_copy(reply->rows[0], 0, 0, by, sizeof(by));
         mg_rows_copy(reply->rows[0], 0, 1, reason, sizeof(reason));
-        job->read(job->arg, by, reason, NULL);
+        job->read(job->base.arg, by, reason, NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_read_aside(struct mg_store *store, const char *order_id, mg_store_aside_fn *done, void *arg)
 {
-    struct aside_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct aside_job *job = mg_store_job_create(store, sizeof(*job), on_read, arg, NULL);
     job->read = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_text(&params, mg_slice_of(order_id));
-    mg_store_send_one(store, &READ_ASIDE, &params, on_read, job);
+    mg_store_send_one(store, &READ_ASIDE, &params, mg_store_job_answer, job);
 }
 
 static void on_listed(void *arg, const struct mg_pg_answer *reply)
@@ -112,33 +106,31 @@ static void on_listed(void *arg, const struct mg_pg_answer *reply)
     struct aside_job *job = arg;
     char(*order_ids)[MG_ORDER_ID_MAX + 1] = NULL;
     struct mg_err err;
-    mg_store_job_detach(&job->base);
     int count = reply->err == NULL ? mg_rows_count(reply->rows[0]) : 0;
     if (count > 0) {
         order_ids = malloc((size_t)count * sizeof(*order_ids));
     }
     if (reply->err != NULL) {
-        job->listed(job->arg, NULL, 0, mg_store_error(reply, "list the orders that are set aside", &err));
+        job->listed(job->base.arg, NULL, 0,
+                    mg_store_error(reply, "list the orders that are set aside", &err));
     } else if (order_ids == NULL && count > 0) {
         (void)mg_err_set(&err, MG_TRANSIENT, "could not list the orders that are set aside: no memory");
-        job->listed(job->arg, NULL, 0, &err);
+        job->listed(job->base.arg, NULL, 0, &err);
     } else {
         for (int row = 0; row < count; row++) {
             mg_rows_copy(reply->rows[0], row, 0, order_ids[row], sizeof(order_ids[row]));
         }
-        job->listed(job->arg, (const char(*)[MG_ORDER_ID_MAX + 1]) order_ids, count, NULL);
+        job->listed(job->base.arg, (const char(*)[MG_ORDER_ID_MAX + 1]) order_ids, count, NULL);
     }
     free(order_ids);
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_list_aside(struct mg_store *store, mg_store_asides_fn *done, void *arg)
 {
-    struct aside_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct aside_job *job = mg_store_job_create(store, sizeof(*job), on_listed, arg, NULL);
     job->listed = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_int(&params, MG_ASIDE_LISTED_MAX);
-    mg_store_send_one(store, &LIST_ASIDE, &params, on_listed, job);
+    mg_store_send_one(store, &LIST_ASIDE, &params, mg_store_job_answer, job);
 }

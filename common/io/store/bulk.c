@@ -90,7 +90,6 @@ static void filter_write(const struct mg_failure_filter *filter, struct mg_buf *
 struct start_job {
     struct mg_store_job base;
     mg_store_bulk_started_fn *done;
-    void *arg;
 };
 
 static void on_started(void *arg, const struct mg_pg_answer *reply)
@@ -98,9 +97,8 @@ static void on_started(void *arg, const struct mg_pg_answer *reply)
     struct start_job *job = arg;
     struct mg_bulk_started started = {.state = MG_BULK_DONE};
     struct mg_err err;
-    mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
-        job->done(job->arg, NULL, mg_store_error(reply, "start the bulk action", &err));
+        job->done(job->base.arg, NULL, mg_store_error(reply, "start the bulk action", &err));
     } else {
         const struct mg_rows *rows = reply->rows[STARTED];
         struct mg_slice state = mg_rows_value(rows, 0, START_STATE);
@@ -111,17 +109,15 @@ static void on_started(void *arg, const struct mg_pg_answer *reply)
         }
         started.orders = mg_rows_int(rows, 0, START_ORDERS);
         started.open_bulk = mg_rows_int(rows, 0, START_OPEN);
-        job->done(job->arg, &started, NULL);
+        job->done(job->base.arg, &started, NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_start_bulk(struct mg_store *store, const struct mg_bulk_start *start,
                          mg_store_bulk_started_fn *done, void *arg)
 {
-    struct start_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct start_job *job = mg_store_job_create(store, sizeof(*job), on_started, arg, NULL);
     job->done = done;
-    job->arg = arg;
     const struct mg_failure_filter *filter = &start->filter;
     struct mg_buf text;
     mg_buf_init(&text, 8 * MG_FAILURE_FILTER_MAX);
@@ -159,9 +155,9 @@ void mg_store_start_bulk(struct mg_store *store, const struct mg_bulk_start *sta
     }
     if (text.failed) {
         mg_pg_refuse(store->pg, text.is_out_of_memory ? MG_PG_BUSY : MG_PG_DATA, "the filter is too long",
-                     on_started, job);
+                     mg_store_job_answer, job);
     } else {
-        mg_store_send(store, statements, STATEMENTS, on_started, job);
+        mg_store_send(store, statements, STATEMENTS, mg_store_job_answer, job);
     }
     for (int i = LOCKED; i < STATEMENTS; i++) {
         mg_pg_params_finish(&params[i]);
@@ -181,32 +177,29 @@ const char *mg_bulk_wish_name(enum mg_bulk_wish wish)
 struct change_job {
     struct mg_store_job base;
     mg_store_bulk_changed_fn *done;
-    void *arg;
 };
 
 static void on_changed(void *arg, const struct mg_pg_answer *reply)
 {
     struct change_job *job = arg;
     struct mg_err err;
-    mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
-        job->done(job->arg, MG_CHANGE_CONFLICT, 0, mg_store_error(reply, "change the bulk action", &err));
+        job->done(job->base.arg, MG_CHANGE_CONFLICT, 0,
+                  mg_store_error(reply, "change the bulk action", &err));
     } else if (!mg_rows_bool(reply->rows[0], 0, 0)) {
-        job->done(job->arg, MG_CHANGE_NOT_FOUND, 0, NULL);
+        job->done(job->base.arg, MG_CHANGE_NOT_FOUND, 0, NULL);
     } else if (mg_rows_is_null(reply->rows[0], 0, 1)) {
-        job->done(job->arg, MG_CHANGE_CONFLICT, 0, NULL);
+        job->done(job->base.arg, MG_CHANGE_CONFLICT, 0, NULL);
     } else {
-        job->done(job->arg, MG_CHANGE_DONE, (uint64_t)mg_rows_int(reply->rows[0], 0, 1), NULL);
+        job->done(job->base.arg, MG_CHANGE_DONE, (uint64_t)mg_rows_int(reply->rows[0], 0, 1), NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_change_bulk(struct mg_store *store, const struct mg_bulk_change *change,
                           mg_store_bulk_changed_fn *done, void *arg)
 {
-    struct change_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct change_job *job = mg_store_job_create(store, sizeof(*job), on_changed, arg, NULL);
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_text(&params, mg_slice_of(change->bulk_id));
@@ -214,5 +207,5 @@ void mg_store_change_bulk(struct mg_store *store, const struct mg_bulk_change *c
     mg_pg_add_int(&params, (int64_t)change->version);
     mg_pg_add_text(&params, mg_slice_of(change->reason));
     mg_pg_add_text(&params, mg_slice_of(change->by));
-    mg_store_send_one(store, &CHANGE_BULK, &params, on_changed, job);
+    mg_store_send_one(store, &CHANGE_BULK, &params, mg_store_job_answer, job);
 }

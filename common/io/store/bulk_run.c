@@ -139,7 +139,6 @@ struct look_job {
     struct mg_bulk_row *rows;
     struct mg_bulk_order_row *orders;
     mg_store_bulk_looked_fn *done;
-    void *arg;
 };
 
 static void finish_look(struct mg_store_job *base)
@@ -199,10 +198,8 @@ static void on_looked(void *arg, const struct mg_pg_answer *reply)
 {
     struct look_job *job = arg;
     struct mg_err err;
-    mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
-        job->done(job->arg, NULL, mg_store_error(reply, "read the bulk actions", &err));
-        mg_store_job_destroy(&job->base);
+        job->done(job->base.arg, NULL, mg_store_error(reply, "read the bulk actions", &err));
         return;
     }
     int row_count = mg_rows_count(reply->rows[0]), order_count = mg_rows_count(reply->rows[1]);
@@ -210,7 +207,7 @@ static void on_looked(void *arg, const struct mg_pg_answer *reply)
     job->orders = calloc((size_t)order_count + 1, sizeof(*job->orders));
     if (job->rows == NULL || job->orders == NULL) {
         (void)mg_err_set(&err, MG_TRANSIENT, "could not read the bulk actions: no memory");
-        job->done(job->arg, NULL, &err);
+        job->done(job->base.arg, NULL, &err);
     } else {
         struct mg_bulk_look look = {.rows = job->rows, .orders = job->orders};
         for (int row = 0; row < row_count; row++) {
@@ -219,23 +216,21 @@ static void on_looked(void *arg, const struct mg_pg_answer *reply)
         for (int row = 0; row < order_count; row++) {
             look.order_count += order_fill(reply->rows[1], row, &look, &job->orders[look.order_count]);
         }
-        job->done(job->arg, &look, NULL);
+        job->done(job->base.arg, &look, NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_look_at_bulk(struct mg_store *store, mg_store_bulk_looked_fn *done, void *arg)
 {
-    struct look_job *job = mg_store_job_create(store, sizeof(*job), finish_look);
+    struct look_job *job = mg_store_job_create(store, sizeof(*job), on_looked, arg, finish_look);
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params of_rows, of_orders;
     mg_pg_params_init(&of_rows);
     mg_pg_add_int(&of_rows, MG_BULK_OPEN_MAX);
     mg_pg_params_init(&of_orders);
     mg_pg_add_int(&of_orders, MG_BULK_OPEN_MAX);
     struct mg_pg_statement statements[] = {{&LOOK_AT_BULK, &of_rows}, {&LOOK_AT_ASKED, &of_orders}};
-    mg_store_send(store, statements, 2, on_looked, job);
+    mg_store_send(store, statements, 2, mg_store_job_answer, job);
     mg_pg_params_finish(&of_rows);
     mg_pg_params_finish(&of_orders);
 }
@@ -245,26 +240,23 @@ void mg_store_look_at_bulk(struct mg_store *store, mg_store_bulk_looked_fn *done
 struct write_job {
     struct mg_store_job base;
     mg_store_bulk_written_fn *done;
-    void *arg;
 };
 
 static void on_written(void *arg, const struct mg_pg_answer *reply)
 {
     struct write_job *job = arg;
     struct mg_err err;
-    mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
-        job->done(job->arg, NULL, mg_store_error(reply, "write the bulk action", &err));
+        job->done(job->base.arg, NULL, mg_store_error(reply, "write the bulk action", &err));
     } else {
         const struct mg_rows *rows = reply->rows[0];
-        job->done(job->arg,
+        job->done(job->base.arg,
                   &(struct mg_bulk_written){.is_leader = mg_rows_bool(rows, 0, WRITE_IS_LEADER),
                                             .is_written = mg_rows_bool(rows, 0, WRITE_IS_WRITTEN),
                                             .is_alerted = mg_rows_bool(rows, 0, WRITE_IS_ALERTED),
                                             .asked = mg_rows_int(rows, 0, WRITE_ASKED)},
                   NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 /* A session that does not lead matches no row. */
@@ -282,9 +274,8 @@ static void bool_add(struct mg_pg_params *params, bool is_true)
 void mg_store_write_bulk(struct mg_store *store, const struct mg_bulk_write *write,
                          mg_store_bulk_written_fn *done, void *arg)
 {
-    struct write_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct write_job *job = mg_store_job_create(store, sizeof(*job), on_written, arg, NULL);
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     lead_add(&params, store);
@@ -302,35 +293,31 @@ void mg_store_write_bulk(struct mg_store *store, const struct mg_bulk_write *wri
     mg_pg_add_text(&params, mg_slice_of(write->why));
     mg_pg_add_int(&params, write->plan.ask);
     mg_pg_add_int(&params, write->plan.next_us);
-    mg_store_send_one(store, &WRITE_BULK, &params, on_written, job);
+    mg_store_send_one(store, &WRITE_BULK, &params, mg_store_job_answer, job);
 }
 
 struct keep_job {
     struct mg_store_job base;
     mg_store_changed_fn *done;
-    void *arg;
 };
 
 static void on_kept(void *arg, const struct mg_pg_answer *reply)
 {
     struct keep_job *job = arg;
     struct mg_err err;
-    mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
-        job->done(job->arg, false, mg_store_error(reply, "keep the lead", &err));
+        job->done(job->base.arg, false, mg_store_error(reply, "keep the lead", &err));
     } else {
-        job->done(job->arg, mg_rows_count(reply->rows[0]) > 0, NULL);
+        job->done(job->base.arg, mg_rows_count(reply->rows[0]) > 0, NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_keep_bulk(struct mg_store *store, mg_store_changed_fn *done, void *arg)
 {
-    struct keep_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct keep_job *job = mg_store_job_create(store, sizeof(*job), on_kept, arg, NULL);
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     lead_add(&params, store);
-    mg_store_send_one(store, &KEEP_BULK, &params, on_kept, job);
+    mg_store_send_one(store, &KEEP_BULK, &params, mg_store_job_answer, job);
 }

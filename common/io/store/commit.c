@@ -121,7 +121,6 @@ struct commit_job {
     uint64_t losses;       /* the store's count of losses at the first try */
     struct mg_timer *retry;
     mg_store_done_fn *done;
-    void *arg;
 };
 
 static void run_next(struct commit_job *job);
@@ -139,7 +138,7 @@ static void finish_job(struct mg_store_job *base)
 static void answer(struct commit_job *job, const struct mg_err *err)
 {
     mg_store_job_detach(&job->base);
-    job->done(job->arg, err);
+    job->done(job->base.arg, err);
     mg_store_job_destroy(&job->base);
 }
 
@@ -492,12 +491,11 @@ static void on_no_memory(void *arg, const struct mg_pg_answer *reply)
 void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int count, mg_store_done_fn *done,
                      void *arg)
 {
-    struct commit_job *job = mg_store_job_create(store, sizeof(*job), finish_job);
+    struct commit_job *job = mg_store_job_create(store, sizeof(*job), NULL, arg, finish_job);
     job->writes = writes;
     job->count = count;
     job->losses = store->losses;
     job->done = done;
-    job->arg = arg;
     if (count == 0) {
         mg_pg_refuse(store->pg, MG_PG_BUSY, "", on_no_writes, job);
         return;

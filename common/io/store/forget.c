@@ -39,7 +39,6 @@ static const struct mg_sql FORGET_SERVICE = {
 struct forget_job {
     struct mg_store_job base;
     mg_store_forget_fn *done;
-    void *arg;
 };
 
 static void on_forgotten(void *arg, const struct mg_pg_answer *reply)
@@ -48,28 +47,25 @@ static void on_forgotten(void *arg, const struct mg_pg_answer *reply)
     struct mg_err err;
     char why[WHY_SIZE] = "";
     enum mg_forget_result result = MG_FORGET_IN_USE;
-    mg_store_job_detach(&job->base);
     if (reply->err == NULL) {
         mg_rows_copy(reply->rows[0], 0, 0, why, sizeof(why));
         if (why[0] == '\0') {
             result = mg_rows_bool(reply->rows[0], 0, 1) ? MG_FORGET_DONE : MG_FORGET_NOT_FOUND;
         }
     }
-    job->done(job->arg, result, why,
+    job->done(job->base.arg, result, why,
               reply->err == NULL ? NULL : mg_store_error(reply, "forget the service", &err));
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_forget_service(struct mg_store *store, const char *service, const char *reason, const char *by,
                              mg_store_forget_fn *done, void *arg)
 {
-    struct forget_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct forget_job *job = mg_store_job_create(store, sizeof(*job), on_forgotten, arg, NULL);
     struct mg_pg_params params;
     job->done = done;
-    job->arg = arg;
     mg_pg_params_init(&params);
     mg_pg_add_text(&params, mg_slice_of(service));
     mg_pg_add_text(&params, mg_slice_of(reason));
     mg_pg_add_text(&params, mg_slice_of(by));
-    mg_store_send_one(store, &FORGET_SERVICE, &params, on_forgotten, job);
+    mg_store_send_one(store, &FORGET_SERVICE, &params, mg_store_job_answer, job);
 }

@@ -52,13 +52,12 @@ struct lead_job {
     struct mg_store_job base;
     char holder[128];
     mg_store_lead_fn *done;
-    void *arg;
 };
 
 static void answer(struct lead_job *job, const struct mg_lead_answer *answer)
 {
     mg_store_job_detach(&job->base);
-    job->done(job->arg, answer, NULL);
+    job->done(job->base.arg, answer, NULL);
     mg_store_job_destroy(&job->base);
 }
 
@@ -69,7 +68,7 @@ static bool has_failed(struct lead_job *job, const struct mg_pg_answer *reply)
     }
     struct mg_err err;
     mg_store_job_detach(&job->base);
-    job->done(job->arg, NULL, mg_store_error(reply, "request the lead", &err));
+    job->done(job->base.arg, NULL, mg_store_error(reply, "request the lead", &err));
     mg_store_job_destroy(&job->base);
     return true;
 }
@@ -137,10 +136,9 @@ static void on_backend(void *arg, const struct mg_pg_answer *reply)
 
 void mg_store_try_lead(struct mg_store *store, const char *holder, mg_store_lead_fn *done, void *arg)
 {
-    struct lead_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct lead_job *job = mg_store_job_create(store, sizeof(*job), NULL, arg, NULL);
     snprintf(job->holder, sizeof(job->holder), "%s", holder);
     job->done = done;
-    job->arg = arg;
     if (!store->options.is_leader_session) {
         /* Without the leader session's time-out a paused leader would keep the lock for ever. */
         mg_pg_refuse(store->pg, MG_PG_WRONG, "this store was not made for leading", on_backend, job);

@@ -113,7 +113,6 @@ struct load_job {
     struct refusal *refusals; /* by request; NULL: none is refused */
     struct mg_load_answer answer;
     mg_store_load_fn *done;
-    void *arg;
 };
 
 static void send_round(struct load_job *job);
@@ -128,7 +127,7 @@ static void answer_load(struct load_job *job, const struct mg_err *err)
         }
     }
     mg_store_job_detach(&job->base);
-    job->done(job->arg, err == NULL ? &job->answer : NULL, err);
+    job->done(job->base.arg, err == NULL ? &job->answer : NULL, err);
     mg_store_job_destroy(&job->base);
 }
 
@@ -560,11 +559,10 @@ static void send_part(struct load_job *job, const struct by_id *sorted, int from
 void mg_store_load(struct mg_store *store, struct mg_arena *arena, const struct mg_load *loads, int count,
                    mg_store_load_fn *done, void *arg)
 {
-    struct load_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct load_job *job = mg_store_job_create(store, sizeof(*job), NULL, arg, NULL);
     job->arena = arena;
     job->loads = loads;
     job->count = count;
     job->done = done;
-    job->arg = arg;
     send_round(job);
 }

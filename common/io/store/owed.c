@@ -24,20 +24,11 @@ struct owed_job {
     struct mg_store_job base;
     struct mg_arena *arena;
     mg_store_events_fn *done;
-    void *arg;
 };
 
 static void finish_owed(struct mg_store_job *base)
 {
     mg_arena_destroy(((struct owed_job *)base)->arena);
-}
-
-static void answer_owed(struct owed_job *job, const struct mg_order_record *record,
-                        const struct mg_event_record *events, int count, const struct mg_err *err)
-{
-    mg_store_job_detach(&job->base);
-    job->done(job->arg, record, events, count, err);
-    mg_store_job_destroy(&job->base);
 }
 
 static bool take_text(struct mg_arena *arena, const struct mg_rows *rows, int row, int column,
@@ -83,7 +74,7 @@ static void on_owed(void *arg, const struct mg_pg_answer *reply)
     struct owed_job *job = arg;
     struct mg_err err;
     if (reply->err != NULL) {
-        answer_owed(job, NULL, NULL, 0, mg_store_error(reply, "read owed statuses", &err));
+        job->done(job->base.arg, NULL, NULL, 0, mg_store_error(reply, "read owed statuses", &err));
         return;
     }
     bool is_found = mg_rows_count(reply->rows[0]) > 0;
@@ -95,18 +86,17 @@ static void on_owed(void *arg, const struct mg_pg_answer *reply)
     }
     if (events == NULL || (is_found && record == NULL)) {
         (void)mg_err_set(&err, MG_TRANSIENT, "could not read owed statuses: no memory");
-        answer_owed(job, NULL, NULL, 0, &err);
+        job->done(job->base.arg, NULL, NULL, 0, &err);
     } else {
-        answer_owed(job, record, events, mg_rows_count(reply->rows[1]), NULL);
+        job->done(job->base.arg, record, events, mg_rows_count(reply->rows[1]), NULL);
     }
 }
 
 void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_events_fn *done, void *arg)
 {
-    struct owed_job *job = mg_store_job_create(store, sizeof(*job), finish_owed);
+    struct owed_job *job = mg_store_job_create(store, sizeof(*job), on_owed, arg, finish_owed);
     job->arena = mg_arena_create(OWED_BYTES_MAX);
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params order_params, event_params;
     mg_pg_params_init(&order_params);
     mg_pg_params_init(&event_params);
@@ -114,7 +104,7 @@ void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_e
     mg_pg_add_text(&event_params, mg_slice_of(order_id));
     struct mg_pg_statement statements[] = {{&LOAD_OWED_ORDER, &order_params},
                                            {&LOAD_OWED_EVENTS, &event_params}};
-    mg_store_send(store, statements, 2, on_owed, job);
+    mg_store_send(store, statements, 2, mg_store_job_answer, job);
     mg_pg_params_finish(&order_params);
     mg_pg_params_finish(&event_params);
 }
@@ -133,7 +123,6 @@ struct mark_job {
     struct mg_given_up *given_up;
     int room; /* one for each failed retry; 0: nothing is given up */
     mg_store_marked_fn *done;
-    void *arg;
 };
 
 static void finish_mark(struct mg_store_job *base)
@@ -147,7 +136,6 @@ enum { STATEMENT_BY_KEY, STATEMENT_MARK, STATEMENT_GIVE_UP, STATEMENT_COUNT };
 static void on_marked(void *arg, const struct mg_pg_answer *reply)
 {
     struct mark_job *job = arg;
-    mg_store_job_detach(&job->base);
     struct mg_err err;
     const struct mg_rows *rows = reply->err == NULL && job->room > 0 ? reply->rows[STATEMENT_GIVE_UP] : NULL;
     int count = rows != NULL ? mg_rows_count(rows) : 0;
@@ -158,9 +146,8 @@ static void on_marked(void *arg, const struct mg_pg_answer *reply)
         given_up->count = mg_rows_int(rows, row, GIVEN_UP_NUMBER);
         given_up->alerts_open = mg_rows_int(rows, row, GIVEN_UP_ALERTS);
     }
-    job->done(job->arg, job->given_up, count,
+    job->done(job->base.arg, job->given_up, count,
               reply->err == NULL ? NULL : mg_store_error(reply, "mark owed statuses", &err));
-    mg_store_job_destroy(&job->base);
 }
 
 /* Fills the statements' parameters; returns the number of failed retries. */
@@ -197,10 +184,9 @@ static int params_fill(struct mg_pg_params params[STATEMENT_COUNT], const struct
 void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int count, int64_t owed_for_ms,
                         mg_store_marked_fn *done, void *arg)
 {
-    struct mark_job *job = mg_store_job_create(store, sizeof(*job), finish_mark);
+    struct mark_job *job = mg_store_job_create(store, sizeof(*job), on_marked, arg, finish_mark);
     struct mg_pg_params params[STATEMENT_COUNT];
     job->done = done;
-    job->arg = arg;
     job->room = params_fill(params, marks, count, owed_for_ms);
     job->given_up = calloc((size_t)job->room + 1, sizeof(*job->given_up));
     struct mg_pg_statement statements[STATEMENT_COUNT] = {
@@ -209,9 +195,10 @@ void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int
         [STATEMENT_GIVE_UP] = {&GIVE_UP, &params[STATEMENT_GIVE_UP]},
     };
     if (job->given_up == NULL) {
-        mg_pg_refuse(store->pg, MG_PG_BUSY, "no memory", on_marked, job);
+        mg_pg_refuse(store->pg, MG_PG_BUSY, "no memory", mg_store_job_answer, job);
     } else {
-        mg_store_send(store, statements, job->room > 0 ? STATEMENT_COUNT : STATEMENT_GIVE_UP, on_marked, job);
+        mg_store_send(store, statements, job->room > 0 ? STATEMENT_COUNT : STATEMENT_GIVE_UP,
+                      mg_store_job_answer, job);
     }
     for (int i = 0; i < STATEMENT_COUNT; i++) {
         mg_pg_params_finish(&params[i]);
@@ -231,7 +218,6 @@ struct ask_job {
     struct mg_store_job base;
     struct mg_due *dues;
     mg_store_owed_fn *done;
-    void *arg;
 };
 
 static void finish_ask(struct mg_store_job *base)
@@ -243,7 +229,6 @@ static void on_asked(void *arg, const struct mg_pg_answer *reply)
 {
     enum { IS_LEADER, ORDER_ID, VERSION, SEQ };
     struct ask_job *job = arg;
-    mg_store_job_detach(&job->base);
     struct mg_err err;
     const struct mg_rows *rows = reply->err == NULL ? reply->rows[1] : NULL;
     int count = rows != NULL ? mg_rows_count(rows) : 0, filled = 0;
@@ -259,27 +244,25 @@ static void on_asked(void *arg, const struct mg_pg_answer *reply)
         due->seq = (uint64_t)mg_rows_int(rows, row, SEQ);
     }
     if (reply->err != NULL) {
-        job->done(job->arg, false, NULL, 0, mg_store_error(reply, "find owed statuses", &err));
+        job->done(job->base.arg, false, NULL, 0, mg_store_error(reply, "find owed statuses", &err));
     } else if (job->dues == NULL) {
         (void)mg_err_set(&err, MG_TRANSIENT, "could not find owed statuses: no memory");
-        job->done(job->arg, false, NULL, 0, &err);
+        job->done(job->base.arg, false, NULL, 0, &err);
     } else {
-        job->done(job->arg, mg_rows_bool(rows, 0, IS_LEADER), job->dues, filled, NULL);
+        job->done(job->base.arg, mg_rows_bool(rows, 0, IS_LEADER), job->dues, filled, NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_ask_owed(struct mg_store *store, const struct mg_ask_owed *options, mg_store_owed_fn *done,
                        void *arg)
 {
-    struct ask_job *job = mg_store_job_create(store, sizeof(*job), finish_ask);
+    struct ask_job *job = mg_store_job_create(store, sizeof(*job), on_asked, arg, finish_ask);
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_int(&params, (int64_t)options->epoch);
     mg_pg_add_text(&params, mg_slice_of(options->holder));
     mg_pg_add_int(&params, options->limit);
     mg_pg_add_int(&params, options->ask_again_ms);
-    mg_store_send_many(store, &MG_STORE_ASK_OWED, &params, on_asked, job);
+    mg_store_send_many(store, &MG_STORE_ASK_OWED, &params, mg_store_job_answer, job);
 }

@@ -36,7 +36,6 @@ static const struct mg_sql COUNT_PARKED = MG_SQL_OF(count_parked);
 struct count_job {
     struct mg_store_job base;
     mg_store_parked_count_fn *done;
-    void *arg;
 };
 
 struct parked_job {
@@ -44,7 +43,6 @@ struct parked_job {
     struct mg_parked_queue *queues;
     struct mg_due *dues;
     mg_store_parked_fn *done;
-    void *arg;
 };
 
 static void finish_parked(struct mg_store_job *base)
@@ -96,37 +94,34 @@ static void answer_rows(struct parked_job *job, const struct mg_rows *rows)
             take_queue(rows, row, &job->queues[answer.queue_count++]);
         }
     }
-    job->done(job->arg, &answer, NULL);
+    job->done(job->base.arg, &answer, NULL);
 }
 
 static void on_asked(void *arg, const struct mg_pg_answer *reply)
 {
     struct parked_job *job = arg;
     struct mg_err err;
-    mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
-        job->done(job->arg, NULL, mg_store_error(reply, "query parked steps", &err));
+        job->done(job->base.arg, NULL, mg_store_error(reply, "query parked steps", &err));
     } else {
         size_t count = (size_t)mg_rows_count(reply->rows[0]);
         job->queues = calloc(count, sizeof(*job->queues));
         job->dues = calloc(count, sizeof(*job->dues));
         if (job->queues == NULL || job->dues == NULL) {
             (void)mg_err_set(&err, MG_TRANSIENT, "could not ask about parked steps: no memory");
-            job->done(job->arg, NULL, &err);
+            job->done(job->base.arg, NULL, &err);
         } else {
             answer_rows(job, reply->rows[0]);
         }
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_ask_parked(struct mg_store *store, const struct mg_parked_options *options,
                          mg_store_parked_fn *done, void *arg)
 {
-    struct parked_job *job = mg_store_job_create(store, sizeof(*job), finish_parked);
+    struct parked_job *job = mg_store_job_create(store, sizeof(*job), on_asked, arg, finish_parked);
     struct mg_pg_params params;
     job->done = done;
-    job->arg = arg;
     mg_pg_params_init(&params);
     mg_pg_add_int(&params, (int64_t)options->epoch);
     mg_pg_add_text(&params, mg_slice_of(options->holder));
@@ -140,32 +135,29 @@ void mg_store_ask_parked(struct mg_store *store, const struct mg_parked_options 
     }
     mg_pg_add_text(&params, mg_slice_of(options->after.service));
     mg_pg_add_int(&params, options->after.is_high);
-    mg_store_send_many(store, &ASK_PARKED_STEPS, &params, on_asked, job);
+    mg_store_send_many(store, &ASK_PARKED_STEPS, &params, mg_store_job_answer, job);
 }
 
 static void on_counted(void *arg, const struct mg_pg_answer *reply)
 {
     struct count_job *job = arg;
     struct mg_err err;
-    mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
-        job->done(job->arg, 0, false, mg_store_error(reply, "count parked steps", &err));
+        job->done(job->base.arg, 0, false, mg_store_error(reply, "count parked steps", &err));
     } else {
-        job->done(job->arg, mg_rows_int(reply->rows[0], 0, 0), mg_rows_bool(reply->rows[0], 0, 1), NULL);
+        job->done(job->base.arg, mg_rows_int(reply->rows[0], 0, 0), mg_rows_bool(reply->rows[0], 0, 1), NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_count_parked(struct mg_store *store, const char *service, bool is_high, int64_t limit,
                            mg_store_parked_count_fn *done, void *arg)
 {
-    struct count_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct count_job *job = mg_store_job_create(store, sizeof(*job), on_counted, arg, NULL);
     struct mg_pg_params params;
     job->done = done;
-    job->arg = arg;
     mg_pg_params_init(&params);
     mg_pg_add_text(&params, mg_slice_of(service));
     mg_pg_add_int(&params, is_high);
     mg_pg_add_int(&params, limit);
-    mg_store_send_one(store, &COUNT_PARKED, &params, on_counted, job);
+    mg_store_send_one(store, &COUNT_PARKED, &params, mg_store_job_answer, job);
 }

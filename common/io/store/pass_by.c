@@ -375,7 +375,7 @@ static void on_sent(void *arg, const struct mg_pg_answer *answer)
 static struct many_job *job_create(struct mg_store *store, const struct mg_many_sql *many,
                                    struct mg_pg_params *params)
 {
-    struct many_job *job = mg_store_job_create(store, sizeof(*job), finish_many);
+    struct many_job *job = mg_store_job_create(store, sizeof(*job), NULL, NULL, finish_many);
     job->many = many;
     job->params = *params;
     job->param_count = params->count;

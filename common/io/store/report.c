@@ -155,7 +155,6 @@ static const struct {
 struct report_job {
     struct mg_store_job base;
     mg_store_rows_fn *done;
-    void *arg;
     enum mg_report report;
     int param_count;
     size_t params_size;
@@ -168,13 +167,11 @@ static void on_rows(void *arg, const struct mg_pg_answer *reply)
     struct mg_err err;
     mg_reads_note(job->base.store, job->report, REPORTS[job->report].sql.name,
                   (struct mg_slice){job->params, job->params_size}, job->param_count, reply);
-    mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
-        job->done(job->arg, NULL, mg_store_error(reply, "read the report", &err));
+        job->done(job->base.arg, NULL, mg_store_error(reply, "read the report", &err));
     } else {
-        job->done(job->arg, reply->rows[0], NULL);
+        job->done(job->base.arg, reply->rows[0], NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 const char *mg_store_report_sql(enum mg_report report)
@@ -191,11 +188,10 @@ void mg_store_report(struct mg_store *store, enum mg_report report, const char *
     for (int i = 0; i < param_count; i++) {
         size += strlen(params[i]) + 1;
     }
-    struct report_job *job = mg_store_job_create(store, sizeof(*job) + size, NULL);
+    struct report_job *job = mg_store_job_create(store, sizeof(*job) + size, on_rows, arg, NULL);
     job->report = report;
     job->param_count = param_count;
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params values;
     mg_pg_params_init(&values);
     for (int i = 0; i < param_count; i++) {
@@ -204,5 +200,5 @@ void mg_store_report(struct mg_store *store, enum mg_report report, const char *
         memcpy(job->params + job->params_size, value.data, value.len + 1);
         job->params_size += value.len + 1;
     }
-    mg_store_send_one(store, &REPORTS[report].sql, &values, on_rows, job);
+    mg_store_send_one(store, &REPORTS[report].sql, &values, mg_store_job_answer, job);
 }

@@ -42,7 +42,6 @@ void mg_store_set_retention(struct mg_store *store, const struct mg_retention *w
 struct retire_job {
     struct mg_store_job base;
     mg_store_retire_fn *done;
-    void *arg;
 };
 
 static enum mg_retire_outcome outcome_of(const struct mg_rows *rows)
@@ -63,10 +62,9 @@ static enum mg_retire_outcome outcome_of(const struct mg_rows *rows)
 static void on_retired(void *arg, const struct mg_pg_answer *reply)
 {
     struct retire_job *job = arg;
-    mg_store_job_detach(&job->base);
     struct mg_err err;
     if (reply->err != NULL) {
-        job->done(job->arg, NULL, mg_store_error(reply, "move ended orders to the archive", &err));
+        job->done(job->base.arg, NULL, mg_store_error(reply, "move ended orders to the archive", &err));
     } else {
         const struct mg_rows *rows = reply->rows[0];
         struct mg_retire_answer answer = {.outcome = outcome_of(rows),
@@ -75,21 +73,19 @@ static void on_retired(void *arg, const struct mg_pg_answer *reply)
                                           .is_round = mg_rows_bool(rows, 0, COLUMN_IS_ROUND),
                                           .oldest_ms = mg_rows_int(rows, 0, COLUMN_OLDEST)};
         mg_rows_copy(rows, 0, COLUMN_FAILURE, answer.failure, sizeof(answer.failure));
-        job->done(job->arg, &answer, NULL);
+        job->done(job->base.arg, &answer, NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_retire(struct mg_store *store, uint64_t epoch, const char *holder, int bite,
                      mg_store_retire_fn *done, void *arg)
 {
-    struct retire_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct retire_job *job = mg_store_job_create(store, sizeof(*job), on_retired, arg, NULL);
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_int(&params, (int64_t)epoch);
     mg_pg_add_text(&params, mg_slice_of(holder));
     mg_pg_add_int(&params, bite);
-    mg_store_send_one(store, &RETIRE, &params, on_retired, job);
+    mg_store_send_one(store, &RETIRE, &params, mg_store_job_answer, job);
 }

@@ -34,25 +34,22 @@ static const struct mg_sql PUT_SETTING = {
 struct setting_job {
     struct mg_store_job base;
     mg_store_setting_fn *done;
-    void *arg;
 };
 
 static void on_setting_put(void *arg, const struct mg_pg_answer *reply)
 {
     struct setting_job *job = arg;
-    mg_store_job_detach(&job->base);
     struct mg_err err;
     if (reply->err != NULL) {
-        job->done(job->arg, MG_CHANGE_CONFLICT, 0,
+        job->done(job->base.arg, MG_CHANGE_CONFLICT, 0,
                   mg_store_error(reply, "write the operator settings", &err));
     } else if (!mg_rows_bool(reply->rows[0], 0, 0)) {
-        job->done(job->arg, MG_CHANGE_NOT_FOUND, 0, NULL);
+        job->done(job->base.arg, MG_CHANGE_NOT_FOUND, 0, NULL);
     } else if (mg_rows_value(reply->rows[0], 0, 1).data == NULL) {
-        job->done(job->arg, MG_CHANGE_CONFLICT, 0, NULL);
+        job->done(job->base.arg, MG_CHANGE_CONFLICT, 0, NULL);
     } else {
-        job->done(job->arg, MG_CHANGE_DONE, (uint64_t)mg_rows_int(reply->rows[0], 0, 1), NULL);
+        job->done(job->base.arg, MG_CHANGE_DONE, (uint64_t)mg_rows_int(reply->rows[0], 0, 1), NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_put_setting(struct mg_store *store, const struct mg_service_setting *setting,
@@ -60,9 +57,8 @@ void mg_store_put_setting(struct mg_store *store, const struct mg_service_settin
 {
     static const char *const verbs[] = {
         [MG_SETTING_PAUSE] = "pause", [MG_SETTING_RESUME] = "resume", [MG_SETTING_LIMIT] = "limit"};
-    struct setting_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct setting_job *job = mg_store_job_create(store, sizeof(*job), on_setting_put, arg, NULL);
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_text(&params, mg_slice_of(setting->service));
@@ -73,7 +69,7 @@ void mg_store_put_setting(struct mg_store *store, const struct mg_service_settin
     mg_pg_add_text(&params, mg_slice_of(setting->rate_per_s));
     mg_pg_add_text(&params, mg_slice_of(setting->reason));
     mg_pg_add_text(&params, mg_slice_of(setting->by));
-    mg_store_send_one(store, &PUT_SETTING, &params, on_setting_put, job);
+    mg_store_send_one(store, &PUT_SETTING, &params, mg_store_job_answer, job);
 }
 
 /* clang-format off */

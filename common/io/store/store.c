@@ -362,7 +362,8 @@ static void on_session(void *arg)
 
 /* ---- jobs ---- */
 
-void *mg_store_job_create(struct mg_store *store, size_t size, void (*finish)(struct mg_store_job *job))
+void *mg_store_job_create(struct mg_store *store, size_t size, mg_pg_fn *answered, void *arg,
+                          void (*finish)(struct mg_store_job *job))
 {
     struct mg_store_job *job = calloc(1, size);
     if (job == NULL) {
@@ -370,6 +371,8 @@ void *mg_store_job_create(struct mg_store *store, size_t size, void (*finish)(st
         abort();
     }
     job->store = store;
+    job->answered = answered;
+    job->arg = arg;
     job->finish = finish;
     LIST_INSERT_HEAD(&store->jobs, job, entry);
     return job;
@@ -387,6 +390,14 @@ void mg_store_job_destroy(struct mg_store_job *job)
         job->finish(job);
     }
     free(job);
+}
+
+void mg_store_job_answer(void *arg, const struct mg_pg_answer *answer)
+{
+    struct mg_store_job *job = arg;
+    mg_store_job_detach(job);
+    job->answered(job, answer);
+    mg_store_job_destroy(job);
 }
 
 void mg_store_send(struct mg_store *store, const struct mg_pg_statement *statements, int count, mg_pg_fn *fn,
@@ -413,9 +424,8 @@ void mg_store_send_one(struct mg_store *store, const struct mg_sql *sql, struct 
 
 struct mg_store_done_job *mg_store_done_job_create(struct mg_store *store, mg_store_done_fn *done, void *arg)
 {
-    struct mg_store_done_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct mg_store_done_job *job = mg_store_job_create(store, sizeof(*job), NULL, arg, NULL);
     job->done = done;
-    job->arg = arg;
     return job;
 }
 
@@ -424,7 +434,8 @@ void mg_store_done_job_answer(void *arg, const struct mg_pg_answer *answer)
     struct mg_store_done_job *job = arg;
     mg_store_job_detach(&job->base);
     struct mg_err err;
-    job->done(job->arg, answer->err == NULL ? NULL : mg_store_error(answer, "write to the database", &err));
+    job->done(job->base.arg,
+              answer->err == NULL ? NULL : mg_store_error(answer, "write to the database", &err));
     mg_store_job_destroy(&job->base);
 }
 

@@ -13,6 +13,8 @@
 struct mg_store_job {
     LIST_ENTRY(mg_store_job) entry;
     struct mg_store *store;
+    mg_pg_fn *answered;                       /* gets the job with its answer; NULL: it has several */
+    void *arg;                                /* of the caller */
     void (*finish)(struct mg_store_job *job); /* frees the job's own data; NULL: none */
 };
 
@@ -90,7 +92,10 @@ bool mg_reads_must_repeat(const struct mg_store *store);
     }
 
 /* Zeroed memory of `size` bytes that begins with a job. Never NULL: see mg_pg_call_new in pg/pending.h. */
-void *mg_store_job_create(struct mg_store *store, size_t size, void (*finish)(struct mg_store_job *job));
+void *mg_store_job_create(struct mg_store *store, size_t size, mg_pg_fn *answered, void *arg,
+                          void (*finish)(struct mg_store_job *job));
+/* The answer of a job that has one: it is out of the list meanwhile, and freed at the end. */
+void mg_store_job_answer(void *job, const struct mg_pg_answer *answer);
 /* Removes the job from its store's list. Call it before the caller's callback, which may destroy the
  * store. */
 void mg_store_job_detach(struct mg_store_job *job);
@@ -107,7 +112,6 @@ void mg_store_send_one(struct mg_store *store, const struct mg_sql *sql, struct 
 struct mg_store_done_job {
     struct mg_store_job base;
     mg_store_done_fn *done;
-    void *arg;
 };
 struct mg_store_done_job *mg_store_done_job_create(struct mg_store *store, mg_store_done_fn *done, void *arg);
 void mg_store_done_job_answer(void *job, const struct mg_pg_answer *answer);

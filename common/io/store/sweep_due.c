@@ -43,7 +43,6 @@ struct sweep_job {
     struct mg_store_job base;
     struct mg_due *dues;
     mg_store_sweep_fn *done;
-    void *arg;
 };
 
 static void finish_sweep(struct mg_store_job *base)
@@ -71,7 +70,6 @@ static bool fill_due(const struct mg_rows *rows, int row, struct mg_due *due)
 static void on_swept(void *arg, const struct mg_pg_answer *reply)
 {
     struct sweep_job *job = arg;
-    mg_store_job_detach(&job->base);
     struct mg_err err;
     if (reply->err == NULL) {
         const struct mg_rows *rows = reply->rows[0];
@@ -79,7 +77,7 @@ static void on_swept(void *arg, const struct mg_pg_answer *reply)
         job->dues = calloc((size_t)count, sizeof(*job->dues));
         if (job->dues == NULL) {
             (void)mg_err_set(&err, MG_TRANSIENT, "could not sweep: no memory");
-            job->done(job->arg, NULL, &err);
+            job->done(job->base.arg, NULL, &err);
         } else {
             struct mg_sweep_answer answer = {
                 .is_leader = mg_rows_bool(rows, 0, COLUMN_IS_LEADER),
@@ -93,20 +91,18 @@ static void on_swept(void *arg, const struct mg_pg_answer *reply)
                     answer.due_count++;
                 }
             }
-            job->done(job->arg, &answer, NULL);
+            job->done(job->base.arg, &answer, NULL);
         }
     } else {
-        job->done(job->arg, NULL, mg_store_error(reply, "sweep", &err));
+        job->done(job->base.arg, NULL, mg_store_error(reply, "sweep", &err));
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *options, mg_store_sweep_fn *done,
                     void *arg)
 {
-    struct sweep_job *job = mg_store_job_create(store, sizeof(*job), finish_sweep);
+    struct sweep_job *job = mg_store_job_create(store, sizeof(*job), on_swept, arg, finish_sweep);
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_int(&params, (int64_t)options->epoch);
@@ -122,7 +118,7 @@ void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *optio
     mg_pg_add_int(&params, options->high.until_ms);
     mg_pg_add_int(&params, options->high.low_from_ms);
     mg_pg_add_int(&params, options->high.low_until_ms);
-    mg_store_send_many(store, &MG_STORE_SWEEP, &params, on_swept, job);
+    mg_store_send_many(store, &MG_STORE_SWEEP, &params, mg_store_job_answer, job);
 }
 
 /* ---- waking ---- */
@@ -136,32 +132,29 @@ static const struct mg_many_sql WAKE_OPEN = {.all = MG_SQL_OF(wake),
 struct wake_job {
     struct mg_store_job base;
     mg_store_wake_fn *done;
-    void *arg;
 };
 
 static void on_woken(void *arg, const struct mg_pg_answer *reply)
 {
     struct wake_job *job = arg;
-    mg_store_job_detach(&job->base);
     struct mg_err err;
     if (reply->err == NULL) {
-        job->done(job->arg, mg_rows_bool(reply->rows[0], 0, 0), mg_rows_bool(reply->rows[0], 0, 1), NULL);
+        job->done(job->base.arg, mg_rows_bool(reply->rows[0], 0, 0), mg_rows_bool(reply->rows[0], 0, 1),
+                  NULL);
     } else {
-        job->done(job->arg, false, false, mg_store_error(reply, "wake the open orders", &err));
+        job->done(job->base.arg, false, false, mg_store_error(reply, "wake the open orders", &err));
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, int limit,
                    mg_store_wake_fn *done, void *arg)
 {
-    struct wake_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct wake_job *job = mg_store_job_create(store, sizeof(*job), on_woken, arg, NULL);
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_int(&params, (int64_t)epoch);
     mg_pg_add_text(&params, mg_slice_of(holder));
     mg_pg_add_int(&params, limit);
-    mg_store_send_many(store, &WAKE_OPEN, &params, on_woken, job);
+    mg_store_send_many(store, &WAKE_OPEN, &params, mg_store_job_answer, job);
 }

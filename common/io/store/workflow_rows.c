@@ -25,7 +25,6 @@ static const struct mg_sql PUT_WORKFLOW = {
 struct get_job {
     struct mg_store_job base;
     mg_store_workflow_fn *done;
-    void *arg;
 };
 
 struct put_job {
@@ -33,71 +32,64 @@ struct put_job {
     char name[MG_NAME_MAX + 1];
     int64_t version;
     mg_store_done_fn *done;
-    void *arg;
 };
 
 static void on_got(void *arg, const struct mg_pg_answer *reply)
 {
     struct get_job *job = arg;
-    mg_store_job_detach(&job->base);
     struct mg_err err;
     struct mg_slice none = {NULL, 0};
     if (reply->err != NULL) {
-        job->done(job->arg, false, 0, none, mg_store_error(reply, "read the workflow", &err));
+        job->done(job->base.arg, false, 0, none, mg_store_error(reply, "read the workflow", &err));
     } else if (mg_rows_count(reply->rows[0]) == 0) {
-        job->done(job->arg, false, 0, none, NULL);
+        job->done(job->base.arg, false, 0, none, NULL);
     } else {
-        job->done(job->arg, true, mg_rows_int(reply->rows[0], 0, 0), mg_rows_value(reply->rows[0], 0, 1),
+        job->done(job->base.arg, true, mg_rows_int(reply->rows[0], 0, 0), mg_rows_value(reply->rows[0], 0, 1),
                   NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_get_workflow(struct mg_store *store, const char *name, int64_t version,
                            mg_store_workflow_fn *done, void *arg)
 {
-    struct get_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct get_job *job = mg_store_job_create(store, sizeof(*job), on_got, arg, NULL);
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_text(&params, mg_slice_of(name));
     mg_pg_add_int(&params, version);
-    mg_store_send_one(store, &GET_WORKFLOW, &params, on_got, job);
+    mg_store_send_one(store, &GET_WORKFLOW, &params, mg_store_job_answer, job);
 }
 
 static void on_put(void *arg, const struct mg_pg_answer *reply)
 {
     struct put_job *job = arg;
-    mg_store_job_detach(&job->base);
     struct mg_err err;
     if (reply->err != NULL) {
-        job->done(job->arg, mg_store_error(reply, "store the workflow", &err));
+        job->done(job->base.arg, mg_store_error(reply, "store the workflow", &err));
     } else if (!mg_rows_bool(reply->rows[0], 0, 0)) {
         (void)mg_err_set(
             &err, MG_PERMANENT,
             "cannot store workflow \"%s\" version %lld: this version is already stored with other "
             "content; give the new definition a higher version",
             job->name, (long long)job->version);
-        job->done(job->arg, &err);
+        job->done(job->base.arg, &err);
     } else {
-        job->done(job->arg, NULL);
+        job->done(job->base.arg, NULL);
     }
-    mg_store_job_destroy(&job->base);
 }
 
 void mg_store_put_workflow(struct mg_store *store, const char *name, int64_t version,
                            struct mg_slice definition, mg_store_done_fn *done, void *arg)
 {
-    struct put_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    struct put_job *job = mg_store_job_create(store, sizeof(*job), on_put, arg, NULL);
     snprintf(job->name, sizeof(job->name), "%s", name);
     job->version = version;
     job->done = done;
-    job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_text(&params, mg_slice_of(name));
     mg_pg_add_int(&params, version);
     mg_pg_add_text(&params, definition);
-    mg_store_send_one(store, &PUT_WORKFLOW, &params, on_put, job);
+    mg_store_send_one(store, &PUT_WORKFLOW, &params, mg_store_job_answer, job);
 }
