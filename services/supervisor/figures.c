@@ -301,25 +301,17 @@ bool mg_supervisor_figures_start(struct mg_supervisor *supervisor)
     if (supervisor->counting == NULL) {
         return true;
     }
-    if (supervisor->count_timer == NULL) {
-        supervisor->count_timer = mg_timer_create(supervisor->loop, count_ask, supervisor);
-    }
-    if (supervisor->count_timer == NULL) {
-        return false;
-    }
     /* A session that is about to begin reports its begin by on_state. One that does not begin shows as a
      * failed count. */
     char reason[256];
     bool is_up = mg_store_is_up(supervisor->counting, reason, sizeof(reason));
-    mg_timer_start(supervisor->count_timer, is_up ? 0 : COUNT_PERIOD_MS, 0);
-    return true;
+    return mg_supervisor_timer_begin(supervisor, &supervisor->count_timer, count_ask,
+                                     is_up ? 0 : COUNT_PERIOD_MS, 0);
 }
 
 void mg_supervisor_figures_stop(struct mg_supervisor *supervisor)
 {
-    if (supervisor->count_timer != NULL) {
-        mg_timer_stop(supervisor->count_timer);
-    }
+    mg_supervisor_timer_end(supervisor->count_timer);
     counted_silence(supervisor);
     for (int i = 0; i < MG_SUPERVISOR_QUEUES; i++) {
         mg_queue_metrics_silence(&supervisor->queues[i]);

@@ -117,21 +117,13 @@ bool mg_supervisor_processes_start(struct mg_supervisor *supervisor)
     if (supervisor->counting == NULL) {
         return true;
     }
-    if (supervisor->processes_timer == NULL) {
-        supervisor->processes_timer = mg_timer_create(supervisor->loop, look, supervisor);
-    }
-    if (supervisor->processes_timer == NULL) {
-        return false;
-    }
-    mg_timer_start(supervisor->processes_timer, LOOK_PERIOD_MS, LOOK_PERIOD_MS);
-    return true;
+    return mg_supervisor_timer_begin(supervisor, &supervisor->processes_timer, look, LOOK_PERIOD_MS,
+                                     LOOK_PERIOD_MS);
 }
 
 void mg_supervisor_processes_stop(struct mg_supervisor *supervisor)
 {
-    if (supervisor->processes_timer != NULL) {
-        mg_timer_stop(supervisor->processes_timer);
-    }
+    mg_supervisor_timer_end(supervisor->processes_timer);
 }
 
 /* A sweep is awaited since the last one, or since the lead began. */

@@ -43,6 +43,27 @@ bool mg_supervisor_clock_read(struct mg_supervisor *supervisor, int64_t now_ms, 
     return by_ms > 0;
 }
 
+/* ---- the timers of a leader's duties ---- */
+
+bool mg_supervisor_timer_begin(struct mg_supervisor *supervisor, struct mg_timer **timer, mg_loop_fn *fn,
+                               int64_t first_ms, int64_t period_ms)
+{
+    if (*timer == NULL) {
+        *timer = mg_timer_create(supervisor->loop, fn, supervisor);
+    }
+    if (*timer != NULL) {
+        mg_timer_start(*timer, first_ms, period_ms);
+    }
+    return *timer != NULL;
+}
+
+void mg_supervisor_timer_end(struct mg_timer *timer)
+{
+    if (timer != NULL) {
+        mg_timer_stop(timer);
+    }
+}
+
 /* ---- values of a report's rows ---- */
 
 void mg_supervisor_row_text(const struct mg_rows *rows, int row, int column, char *ret_text, size_t size)

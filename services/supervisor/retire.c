@@ -150,20 +150,11 @@ bool mg_supervisor_retire_start(struct mg_supervisor *supervisor)
     if (supervisor->counting == NULL) {
         return true;
     }
-    if (supervisor->retire_timer == NULL) {
-        supervisor->retire_timer = mg_timer_create(supervisor->loop, retire_ask, supervisor);
-    }
-    if (supervisor->retire_timer == NULL) {
-        return false;
-    }
-    mg_timer_start(supervisor->retire_timer, RETIRE_PERIOD_MS, 0);
-    return true;
+    return mg_supervisor_timer_begin(supervisor, &supervisor->retire_timer, retire_ask, RETIRE_PERIOD_MS, 0);
 }
 
 void mg_supervisor_retire_stop(struct mg_supervisor *supervisor)
 {
-    if (supervisor->retire_timer != NULL) {
-        mg_timer_stop(supervisor->retire_timer);
-    }
+    mg_supervisor_timer_end(supervisor->retire_timer);
     mg_metric_silence(supervisor->finished_oldest);
 }

@@ -245,21 +245,12 @@ bool mg_supervisor_relay_start(struct mg_supervisor *supervisor)
     if (supervisor->counting == NULL) {
         return true;
     }
-    if (supervisor->relay_timer == NULL) {
-        supervisor->relay_timer = mg_timer_create(supervisor->loop, relay_look, supervisor);
-    }
-    if (supervisor->relay_timer == NULL) {
-        return false;
-    }
-    mg_timer_start(supervisor->relay_timer, 0, RELAY_LOOK_MS);
-    return true;
+    return mg_supervisor_timer_begin(supervisor, &supervisor->relay_timer, relay_look, 0, RELAY_LOOK_MS);
 }
 
 void mg_supervisor_relay_stop(struct mg_supervisor *supervisor)
 {
-    if (supervisor->relay_timer != NULL) {
-        mg_timer_stop(supervisor->relay_timer);
-    }
+    mg_supervisor_timer_end(supervisor->relay_timer);
 }
 
 void mg_supervisor_relay_finish(struct mg_supervisor *supervisor)

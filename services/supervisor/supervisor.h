@@ -283,6 +283,11 @@ void mg_supervisor_count_session(void *arg, bool is_up, const char *reason); /* 
 void mg_supervisor_queue_seen(struct mg_supervisor *supervisor, const char *queue, int64_t ready,
                               int64_t consumers);
 
+/* The timer of a duty, made at its first begin. False: no memory. */
+bool mg_supervisor_timer_begin(struct mg_supervisor *supervisor, struct mg_timer **timer, mg_loop_fn *fn,
+                               int64_t first_ms, int64_t period_ms);
+void mg_supervisor_timer_end(struct mg_timer *timer); /* accepts NULL */
+
 /* A value of a report's rows; "" and 0 if it is NULL. The text is cut after `size` - 1 bytes. */
 void mg_supervisor_row_text(const struct mg_rows *rows, int row, int column, char *ret_text, size_t size);
 double mg_supervisor_row_number(const struct mg_rows *rows, int row, int column);

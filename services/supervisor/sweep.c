@@ -382,22 +382,14 @@ bool mg_supervisor_sweep_start(struct mg_supervisor *supervisor, int64_t now_ms,
                               supervisor, &err) != MG_OK) {
         mg_log(MG_LOG_WARN, "could not watch the queue of commands", MG_LOG_TEXT("reason", err.text));
     }
-    if (supervisor->sweep_timer == NULL) {
-        supervisor->sweep_timer = mg_timer_create(supervisor->loop, sweep_run, supervisor);
-    }
-    if (supervisor->sweep_timer == NULL) {
-        return false;
-    }
-    mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
-    return true;
+    return mg_supervisor_timer_begin(supervisor, &supervisor->sweep_timer, sweep_run, 0,
+                                     supervisor->options.sweep_period_ms);
 }
 
 /* The lateness and slowness of this leader are no figures of the next one. */
 void mg_supervisor_sweep_stop(struct mg_supervisor *supervisor)
 {
-    if (supervisor->sweep_timer != NULL) {
-        mg_timer_stop(supervisor->sweep_timer);
-    }
+    mg_supervisor_timer_end(supervisor->sweep_timer);
     supervisor->lag_ms = supervisor->longest_ms = supervisor->held_back_most = 0;
     mg_metric_set(supervisor->sweep_lag, 0);
     mg_metric_set(supervisor->sweep_longest, 0);

@@ -49,19 +49,11 @@ bool mg_supervisor_unneeded_start(struct mg_supervisor *supervisor)
     if (supervisor->counting == NULL) {
         return true;
     }
-    if (supervisor->unneeded_timer == NULL) {
-        supervisor->unneeded_timer = mg_timer_create(supervisor->loop, look, supervisor);
-    }
-    if (supervisor->unneeded_timer == NULL) {
-        return false;
-    }
-    mg_timer_start(supervisor->unneeded_timer, LOOK_PERIOD_MS, LOOK_PERIOD_MS);
-    return true;
+    return mg_supervisor_timer_begin(supervisor, &supervisor->unneeded_timer, look, LOOK_PERIOD_MS,
+                                     LOOK_PERIOD_MS);
 }
 
 void mg_supervisor_unneeded_stop(struct mg_supervisor *supervisor)
 {
-    if (supervisor->unneeded_timer != NULL) {
-        mg_timer_stop(supervisor->unneeded_timer);
-    }
+    mg_supervisor_timer_end(supervisor->unneeded_timer);
 }

@@ -224,19 +224,11 @@ bool mg_supervisor_watch_start(struct mg_supervisor *supervisor)
                               supervisor, &err) != MG_OK) {
         mg_log(MG_LOG_WARN, "could not watch the dead letters", MG_LOG_TEXT("reason", err.text));
     }
-    if (supervisor->watch_timer == NULL) {
-        supervisor->watch_timer = mg_timer_create(supervisor->loop, alerts_write, supervisor);
-    }
-    if (supervisor->watch_timer == NULL) {
-        return false;
-    }
-    mg_timer_start(supervisor->watch_timer, WATCH_PERIOD_MS, WATCH_PERIOD_MS);
-    return true;
+    return mg_supervisor_timer_begin(supervisor, &supervisor->watch_timer, alerts_write, WATCH_PERIOD_MS,
+                                     WATCH_PERIOD_MS);
 }
 
 void mg_supervisor_watch_stop(struct mg_supervisor *supervisor)
 {
-    if (supervisor->watch_timer != NULL) {
-        mg_timer_stop(supervisor->watch_timer);
-    }
+    mg_supervisor_timer_end(supervisor->watch_timer);
 }
