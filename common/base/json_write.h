@@ -109,6 +109,17 @@ static inline void mg_json_member_null(struct mg_json_writer *json, const char *
     mg_buf_append(json->buf, "null", 4);
 }
 
+/* null for NULL and "". */
+static inline void mg_json_member_string_or_null(struct mg_json_writer *json, const char *name,
+                                                 const char *text)
+{
+    if (text != NULL && text[0] != '\0') {
+        mg_json_member_string(json, name, text);
+    } else {
+        mg_json_member_null(json, name);
+    }
+}
+
 /* Bytes that are JSON already: they stay as they are, so 14.00 stays 14.00. */
 static inline void mg_json_member_raw(struct mg_json_writer *json, const char *name, struct mg_slice value)
 {

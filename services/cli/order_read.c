@@ -272,11 +272,7 @@ static void steps_write(struct mg_json_writer *json, const struct mg_table *step
         mg_json_element_object(json);
         mg_json_member_string(json, "step", mg_table_cell(steps, row, "step"));
         mg_json_member_string(json, "state", mg_table_cell(steps, row, "state"));
-        if (why[0] != '\0') {
-            mg_json_member_string(json, MG_STEPS_WHY, why);
-        } else {
-            mg_json_member_null(json, MG_STEPS_WHY);
-        }
+        mg_json_member_string_or_null(json, MG_STEPS_WHY, why);
         mg_json_object_end(json);
     }
     mg_json_array_end(json);
@@ -292,11 +288,7 @@ static enum mg_exit_code order_explain(struct mg_cli *cli, const struct order_ta
     }
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
     mg_json_member_string(json, "order_id", cli->words.items[0]);
-    if (tables->order.row_count > 0) {
-        mg_json_member_string(json, "state", mg_table_cell(&tables->order, 0, "state"));
-    } else {
-        mg_json_member_null(json, "state");
-    }
+    mg_json_member_string_or_null(json, "state", mg_table_cell(&tables->order, 0, "state"));
     explanation_write(json, cli, tables);
     steps_write(json, &tables->steps);
     return mg_answer_print(&answer);
@@ -311,11 +303,7 @@ static enum mg_exit_code dossier_print(struct mg_cli *cli, const struct order_ta
     struct mg_slice dossier = mg_json_trim(mg_slice_of(mg_table_cell(&tables->dossier, 0, "dossier")));
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
     explanation_write(json, cli, tables);
-    if (archived_on[0] != '\0') {
-        mg_json_member_string(json, "archived_on", archived_on);
-    } else {
-        mg_json_member_null(json, "archived_on");
-    }
+    mg_json_member_string_or_null(json, "archived_on", archived_on);
     if (dossier.len > strlen("{}")) { /* what is between its brackets */
         mg_buf_append_text(json->buf, ", ");
         mg_buf_append(json->buf, dossier.data + 1, dossier.len - 2);

@@ -317,8 +317,8 @@ static void answer_json(struct mg_json_writer *json, const struct mg_audit_seen 
     }
     mg_json_member_word(json, "outcome", mg_outcome_name(reply->outcome));
     mg_json_member_word(json, "executed", mg_executed_name(reply->executed));
-    text_or_null(json, "error_code", mg_slice_of(reply->error_code));
-    text_or_null(json, "error_text", mg_slice_of(reply->error_text));
+    mg_json_member_string_or_null(json, "error_code", reply->error_code);
+    mg_json_member_string_or_null(json, "error_text", reply->error_text);
     raw_or_null(json, "error_message", reply->error_message);
     raw_or_null(json, "error_body", reply->error_body);
     raw_or_null(json, "result", seen->shown);
@@ -337,11 +337,11 @@ static void calls_json(struct mg_json_writer *json, const struct mg_audit *audit
         mg_json_element_object(json);
         mg_json_member_word(json, "call", mg_audit_call_name(call));
         mg_json_member_word(json, "kind", mg_kind_name(seen->kind));
-        text_or_null(json, "key", mg_slice_of(seen->key));
+        mg_json_member_string_or_null(json, "key", seen->key);
         text_or_null(json, "method", seen->method);
         text_or_null(json, "path", seen->path);
         text_or_null(json, "body", seen->body);
-        text_or_null(json, "not_made", mg_slice_of(seen->why));
+        mg_json_member_string_or_null(json, "not_made", seen->why);
         answer_json(json, seen);
         mg_json_object_end(json);
     }

@@ -36,11 +36,8 @@ static void say(struct telling *telling, int step, const char *format, ...)
         return;
     }
     mg_json_element_object(telling->json);
-    if (step == WHOLE) {
-        mg_json_member_null(telling->json, "step");
-    } else {
-        mg_json_member_word(telling->json, "step", telling->workflow->steps[step].name);
-    }
+    mg_json_member_string_or_null(telling->json, "step",
+                                  step != WHOLE ? telling->workflow->steps[step].name : NULL);
     mg_json_member_string(telling->json, "text", text);
     mg_json_object_end(telling->json);
 }

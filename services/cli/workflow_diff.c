@@ -41,11 +41,7 @@ static void report(struct diffing *diffing, const char *member, const char *from
         return;
     }
     mg_json_element_object(diffing->json);
-    if (diffing->step != NULL) {
-        mg_json_member_word(diffing->json, "step", diffing->step);
-    } else {
-        mg_json_member_null(diffing->json, "step");
-    }
+    mg_json_member_string_or_null(diffing->json, "step", diffing->step);
     mg_json_member_string(diffing->json, "member", member);
     mg_json_member_word(diffing->json, "change", from == NULL ? "added" : to == NULL ? "removed" : "changed");
     mg_json_member_string(diffing->json, "from", from);

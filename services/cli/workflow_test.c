@@ -301,11 +301,8 @@ static void missing_write(const struct testing *testing, int step, int branch, v
         return;
     }
     mg_json_element_object(json);
-    if (step == MG_COVERED_ORDER) {
-        mg_json_member_null(json, "step");
-    } else {
-        mg_json_member_word(json, "step", testing->workflow->steps[step].name);
-    }
+    mg_json_member_string_or_null(json, "step",
+                                  step != MG_COVERED_ORDER ? testing->workflow->steps[step].name : NULL);
     mg_json_member_word(json, "branch", mg_branch_word(branch, word));
     mg_json_object_end(json);
 }

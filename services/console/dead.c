@@ -92,11 +92,7 @@ static void letter_list(void *arg, const struct mg_dead_letter *letter)
     text_write(json, "correlation_id", letter->correlation_id);
     text_write(json, "reason", letter->reason);
     text_write(json, "died_at", letter->died_at_ms != 0 ? mg_slice_of(died_at) : (struct mg_slice){NULL, 0});
-    if (letter->obstacle != NULL) {
-        mg_json_member_word(json, "obstacle", letter->obstacle);
-    } else {
-        mg_json_member_null(json, "obstacle");
-    }
+    mg_json_member_string_or_null(json, "obstacle", letter->obstacle);
     text_write(json, "body",
                (struct mg_slice){letter->body.data, is_cut ? BODY_SHOWN_MAX : letter->body.len});
     mg_json_member_bool(json, "is_cut", is_cut);

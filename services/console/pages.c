@@ -191,16 +191,6 @@ static void next_write(struct mg_json_writer *json, const struct mg_table *table
     }
 }
 
-/* A cell that is text, or null. */
-static void text_write(struct mg_json_writer *json, const char *name, const char *cell)
-{
-    if (cell[0] != '\0') {
-        mg_json_member_string(json, name, cell);
-    } else {
-        mg_json_member_null(json, name);
-    }
-}
-
 /* The members of a page of orders. */
 static void orders_write(struct mg_json_writer *json, const struct mg_table *page)
 {
@@ -208,8 +198,8 @@ static void orders_write(struct mg_json_writer *json, const struct mg_table *pag
     mg_table_write_orders(json, page);
     raw_write(json, "looked_at", page, "looked_at");
     mg_json_member_bool(json, "is_full", strcmp(mg_table_cell(page, 0, "is_full"), "t") == 0);
-    text_write(json, "back_to", mg_table_cell(page, 0, "back_to"));
-    text_write(json, "next", mg_table_cell(page, 0, "next"));
+    mg_json_member_string_or_null(json, "back_to", mg_table_cell(page, 0, "back_to"));
+    mg_json_member_string_or_null(json, "next", mg_table_cell(page, 0, "next"));
 }
 
 static unsigned int render_page(const struct mg_query *query, const struct mg_table *tables,

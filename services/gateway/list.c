@@ -40,11 +40,7 @@ static void page_write(const struct mg_table *page, struct mg_buf *ret_json)
     mg_json_object_begin(&writer);
     mg_json_name(&writer, "orders");
     mg_table_write_orders(&writer, page);
-    if (next[0] != '\0') {
-        mg_json_member_string(&writer, "next", next);
-    } else {
-        mg_json_member_null(&writer, "next");
-    }
+    mg_json_member_string_or_null(&writer, "next", next);
     mg_json_object_end(&writer);
     mg_buf_append_text(ret_json, "\n");
 }
