@@ -395,7 +395,7 @@ void mg_store_job_destroy(struct mg_store_job *job)
 void mg_store_job_answer(void *arg, const struct mg_pg_answer *answer)
 {
     struct mg_store_job *job = arg;
-    mg_store_job_detach(job);
+    LIST_REMOVE(job, entry);
     job->answered(job, answer);
     mg_store_job_destroy(job);
 }

@@ -94,7 +94,8 @@ bool mg_reads_must_repeat(const struct mg_store *store);
 /* Zeroed memory of `size` bytes that begins with a job. Never NULL: see mg_pg_call_new in pg/pending.h. */
 void *mg_store_job_create(struct mg_store *store, size_t size, mg_pg_fn *answered, void *arg,
                           void (*finish)(struct mg_store_job *job));
-/* The answer of a job that has one: it is out of the list meanwhile, and freed at the end. */
+/* The answer of a job that has one: it is out of the list meanwhile, and freed at the end. Its store is there
+ * up to the caller's callback, which may destroy it. */
 void mg_store_job_answer(void *job, const struct mg_pg_answer *answer);
 /* Removes the job from its store's list. Call it before the caller's callback, which may destroy the
  * store. */
