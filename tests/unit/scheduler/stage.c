@@ -233,7 +233,7 @@ static void reply_rest(const struct reply_words *words, char *ret_text, size_t s
     mg_buf_finish(&text);
 }
 
-static void reply_deliver(const char *format, va_list arguments)
+MG_PRINTF(1, 0) static void reply_deliver(const char *format, va_list arguments)
 {
     char line[1500], body[4096], rest[1024], *at = line, *word;
     struct reply_words words = {0};
@@ -290,7 +290,7 @@ static void member_append(struct mg_buf *body, const char *name, const char *val
     mg_buf_printf(body, is_json ? ",\"%s\":%s" : ",\"%s\":\"%s\"", name, value);
 }
 
-static void command_deliver(const char *format, va_list arguments)
+MG_PRINTF(1, 0) static void command_deliver(const char *format, va_list arguments)
 {
     char line[1500], *at = line, *word;
     struct fake_delivery delivery = {.consumer = MG_LANE_COMMANDS, .type = "command"};

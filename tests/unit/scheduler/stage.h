@@ -54,14 +54,14 @@ void stage_submit_from(const char *order_id, const char *items, const char *repl
  * - over: the service acts no more; probe: it is still down; again: redelivered; delivered=TIMES;
  * via=EXCHANGE. A value with blanks stands in single quotes.
  */
-void stage_reply(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void stage_answer(const char *format, ...) __attribute__((format(printf, 1, 2))); /* and settles */
+void stage_reply(const char *format, ...) MG_PRINTF(1, 2);
+void stage_answer(const char *format, ...) MG_PRINTF(1, 2); /* and settles */
 /*
  * "c-1 o1 cancel by=ann reason='too late' to=tool": a command's id, its order, its name and its members. A
  * value that begins as JSON is JSON. Besides members: to=REPLY-QUEUE; via=EXCHANGE; again: redelivered.
  */
-void stage_command(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void stage_act(const char *format, ...) __attribute__((format(printf, 1, 2))); /* and settles */
+void stage_command(const char *format, ...) MG_PRINTF(1, 2);
+void stage_act(const char *format, ...) MG_PRINTF(1, 2); /* and settles */
 
 enum mg_step_state stage_step(const char *order_id, int step);
 enum mg_order_state stage_order(const char *order_id);
