@@ -23,14 +23,24 @@ void mg_wait_open(struct mg_decider *decider, int index)
     }
 }
 
-void mg_wait_end(struct mg_decider *decider, int index)
+/* A wait of a given length that only a clock which was set forward has passed. One that began by the new
+ * clock, or was given its rest by it, is not spared again. */
+static bool is_spared(const struct mg_decider *decider, int index, int64_t *ret_rest_ms)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     const struct mg_spared *spared = &decider->context->spared;
+    int64_t due_at_ms = decider->order.steps[index].due_at_ms, begun_ms = due_at_ms - plan->wait_ms;
+    int64_t after_ms = mg_spared_after_ms(spared, begun_ms); /* the clock that set it, as it would be now */
+    *ret_rest_ms = due_at_ms - after_ms;
+    return !plan->is_until && mg_spared_has(spared, due_at_ms, begun_ms) && begun_ms <= after_ms;
+}
+
+void mg_wait_end(struct mg_decider *decider, int index)
+{
     struct mg_step *step = &decider->order.steps[index];
-    int64_t begun_ms = step->due_at_ms - plan->wait_ms;
-    if (!plan->is_until && mg_spared_has(spared, step->due_at_ms, begun_ms)) {
-        step->due_at_ms += decider->context->now_ms - mg_spared_after_ms(spared, begun_ms);
+    int64_t rest_ms;
+    if (is_spared(decider, index, &rest_ms)) {
+        step->due_at_ms = decider->context->now_ms + rest_ms;
         decider->is_changed = true;
         return;
     }

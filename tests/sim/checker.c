@@ -351,6 +351,38 @@ static void replies_check(const struct mg_order_record *before, const struct mg_
 
 /* Law 7, waiting is not failing: a request refused by the broker and an unreachable service use up no
  * attempt. A step for a person (at most once, or by its policy) that may have been sent counts. */
+static bool is_settled(const struct mg_order_write *write)
+{
+    for (int i = 0; i < write->event_count; i++) {
+        if (write->events[i].cause_kind == MG_CAUSE_SETTLE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A wait calls nothing and ends at its moment by the database's clock, or by an operator. */
+static void rest_check(const struct mg_order_record *before, const struct mg_order_write *write)
+{
+    const struct mg_order_record *record = write->record;
+    const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
+    for (int i = 0; i < record->order.step_count; i++) {
+        const struct mg_step *was = &before->order.steps[i], *is = &record->order.steps[i];
+        if (!workflow->plan.steps[i].is_wait) {
+            continue;
+        }
+        bool has_ended = was->state == MG_STEP_WAITING && is->state == MG_STEP_DONE;
+        bool is_early = has_ended && was->due_at_ms > sim_store_now_ms() && !is_settled(write) &&
+                        !sim_has_happened(SIM_STORE_CLOCK_JUMP);
+        bool has_called = is->is_maybe || mg_step_is_running(is) || mg_step_is_backward(is);
+        if (is_early || has_called) {
+            sim_violated("rest_ends_then", "order %s: wait %s is %s %s", record->order_id,
+                         workflow->steps[i].name, mg_step_state_name(is->state),
+                         is_early ? "before its moment" : "");
+        }
+    }
+}
+
 static void waiting_check(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct mg_order_record *record = write->record;
@@ -418,6 +450,7 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
         ends_check(before, write);
         replies_check(before, write);
         waiting_check(before, write);
+        rest_check(before, write);
         accepted_check(before, write);
     }
     steps_check(before, write);

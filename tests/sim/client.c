@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/id.h"
 #include "broker.h"
 #include "checker.h"
@@ -320,6 +321,8 @@ static void client_draw(struct sim_submitted *order)
     }
 }
 
+#define DAWN_MS 9000 /* from the making of an order to the moment that it waits for */
+
 static int64_t later_us(void)
 {
     return sim_script() != NULL ? TURN_US : sim_draw_between(0, 20000000);
@@ -343,6 +346,11 @@ static void order_make(int number)
     if (order->workflow >= 0 && sim_workflow_branches(sim_workflow_name(order->workflow))) {
         sim_choice_draw(number, &order->choice);
         sim_choice_write(&order->choice, more, sizeof(more));
+    }
+    if (order->workflow >= 0 && strcmp(sim_workflow_name(order->workflow), "rest") == 0) {
+        char at[MG_TIME_TEXT_SIZE];
+        mg_time_format(sim_true_ms() + DAWN_MS, at); /* for an order that is posted late, it has passed */
+        (void)snprintf(more, sizeof(more), ",\"dawn\":\"%s\"", at);
     }
     if (order->has_app_id) {
         char user[32] = "client";

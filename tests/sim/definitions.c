@@ -172,6 +172,15 @@ static const struct {
                      "${= string(results.lodge['deed/no']) + '-' + string(payload.n)}") "}," STEP("bind",
                                                                                                   "bank")
                      RETRY("2") DO(",\"of\":\"${= results.enter['deed/no']}\"") "," UNDO() "}]}"},
+    {"rest",
+     "{\"workflow\":\"rest\",\"version\":1,\"complete_within\":\"90s\",\"steps\":[" STEP("reserve",
+                                                                                         "stock") RETRY("4")
+         DO("") "," UNDO() "},"
+                           "{\"step\":\"pause\",\"wait\":{\"for\":\"5s\"}}," STEP("charge", "bank") RETRY("3") DO(
+                               "") "," UNDO() "},"
+                                              "{\"step\":\"dawn\",\"after\":[],\"wait\":{\"until\":\"payload.dawn\"}}," STEP(
+                                                  "ship", "stock") AFTER("\"charge\",\"dawn\"") RETRY("3")
+                                                  DO("") "," UNDO() "}]}"},
     /* from here on only in rough runs */
     {"coin", "{\"workflow\":\"coin\",\"version\":1,\"complete_within\":\"90s\",\"steps\":[" STEP(
                  "strike", "mint") "\"on_unknown\":\"verify\"," RETRY("4")

@@ -76,8 +76,11 @@ START_TEST(a_wait_keeps_its_time_when_the_clock_is_set)
     int64_t left_ms = order.steps[0].due_at_ms - context.now_ms;
     ck_assert_int_le(left_ms, WAIT_MS);
     ck_assert_int_ge(left_ms, WAIT_MS - 12000);
-    context.spared = (struct mg_spared){0};
-    ck_assert_int_eq(due(0), MG_GO);
+    if (_i == 0) { /* deadlines of the new clock are spared for a moment after the step */
+        context.spared.before_ms = order.steps[0].due_at_ms;
+        context.spared.after_ms = order.steps[0].due_at_ms - jump_ms;
+    }
+    ck_assert_int_eq(due(0), MG_GO); /* given its rest only once */
     ck_assert_int_eq(order.steps[0].state, MG_STEP_DONE);
 }
 END_TEST
