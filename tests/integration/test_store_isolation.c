@@ -117,6 +117,40 @@ START_TEST(orders_whose_fault_hits_the_witness_stand_alone_if_others_are_written
 }
 END_TEST
 
+/* Would catch: a crowd with a fault of all that is never tried to its end, and which nothing reports, while
+ * an order next to it is written, or is never reached. */
+START_TEST(a_crowd_with_a_fault_of_all_stands_alone_if_one_other_is_written)
+{
+    enum { CROWD = 24, TRIES = 100 };
+    static const int GOOD[] = {0, 4, 20};
+    static struct mg_order_record crowd[CROWD];
+    static struct mg_event_record of_crowd[CROWD];
+    static struct mg_order_write each[CROWD];
+    char sql[256];
+    snprintf(sql, sizeof(sql),
+             "CREATE TRIGGER refuse BEFORE INSERT ON order_event FOR EACH ROW WHEN (NEW.order_id <> 'p-%02d')"
+             " EXECUTE FUNCTION refuse('3F000')",
+             GOOD[_i]);
+    rig_admin(&rig, sql);
+    for (int i = 0; i < CROWD; i++) {
+        char order_id[16];
+        snprintf(order_id, sizeof(order_id), "p-%02d", i);
+        order_make(&crowd[i], order_id);
+        crowd[i].order.version = 1;
+        each[i] = write_make(&crowd[i], 0, &of_crowd[i], "m");
+        each[i].changed_steps = 1;
+    }
+    for (int n = 0; n == 0 || (n < TRIES && rig.err.class != MG_OK); n++) {
+        rig_commit(&rig, each, CROWD);
+    }
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    for (int i = 0; i < CROWD; i++) {
+        ck_assert_int_eq(each[i].result, i == GOOD[_i] ? MG_WRITE_DONE : MG_WRITE_REFUSED);
+        ck_assert_int_eq(i == GOOD[_i] ? MG_REFUSAL_PASSING : each[i].refusal, MG_REFUSAL_PASSING);
+    }
+}
+END_TEST
+
 /* Would catch: a database that takes new orders and refuses every change, and counts as working. */
 START_TEST(a_witness_has_changes_too)
 {
@@ -499,6 +533,7 @@ int main(void)
     tcase_add_loop_test(test, an_order_that_is_refused_stands_alone_at_any_sqlstate, 0, (int)CODE_COUNT);
     tcase_add_loop_test(test, no_order_is_judged_while_the_database_refuses_all, 0, (int)CODE_COUNT);
     tcase_add_loop_test(test, orders_whose_fault_hits_the_witness_stand_alone_if_others_are_written, 0, 2);
+    tcase_add_loop_test(test, a_crowd_with_a_fault_of_all_stands_alone_if_one_other_is_written, 0, 3);
     tcase_add_test(test, a_witness_has_changes_too);
     tcase_add_test(test, a_witness_is_a_running_order);
     tcase_add_loop_test(test, others_are_written_past_locked_orders, 0, 3);

@@ -6,9 +6,9 @@
  * callers get the result, and the others are written without them. Any other refusal, of any SQLSTATE,
  * undoes all, too, and names no order. So a refused batch is halved until the refused order stands alone. If
  * the store then works for others (store/witness.c) and refuses the order again, the order is refused. If it
- * refuses the witness, it may still take other orders, which write less: the order is put off after them,
- * and is refused if it fails again after one of them was written. Then the fault is not the order's alone, so
- * it counts as passing. If none is written, the whole commit fails. A guard may fail in the write and hold in
+ * refuses the witness, it may still take other orders, which write less: the order is put off until one of
+ * them is written, and is refused if it fails after that. Then the fault is not the order's alone, so it
+ * counts as passing. If none is written, the whole commit fails. A guard may fail in the write and hold in
  * the query, because its order has just left for the archive. So an order that stands alone is tried again
  * before it is given up. After a deadlock the write is repeated a few times. After a lost session it is not:
  * the commit may have happened, so the caller must load and decide anew, which the version makes safe. A
@@ -166,6 +166,7 @@ static void end_early(struct commit_job *job)
     for (int i = 0; i < job->count; i++) {
         is_any_settled = is_any_settled || job->writes[i].result != MG_WRITE_UNTRIED;
     }
+    job->base.store->has_given_up_search = !is_any_settled;
     answer(job, is_any_settled ? NULL : &job->failure);
 }
 
@@ -187,22 +188,6 @@ static void put_off(struct commit_job *job)
     run_next(job);
 }
 
-static void on_witness(void *arg, const struct mg_pg_answer *reply)
-{
-    struct commit_job *job = arg;
-    if (reply->fault == MG_PG_LOST) {
-        struct mg_err err;
-        answer(job, mg_store_error(reply, "write orders", &err));
-        return;
-    }
-    if (!mg_store_witness_holds(reply)) {
-        put_off(job);
-        return;
-    }
-    job->has_witness = true; /* the fault of all may just have ended: the order is tried once more */
-    run_next(job);
-}
-
 /* The order that stands alone was refused before and after the witness, or another order. */
 static void refuse(struct commit_job *job)
 {
@@ -213,6 +198,27 @@ static void refuse(struct commit_job *job)
     memcpy(write->sqlstate, job->sqlstate, sizeof(write->sqlstate));
     job->has_witness = false;
     job->tries = 0;
+    run_next(job);
+}
+
+static void on_witness(void *arg, const struct mg_pg_answer *reply)
+{
+    struct commit_job *job = arg;
+    if (reply->fault == MG_PG_LOST) {
+        struct mg_err err;
+        answer(job, mg_store_error(reply, "write orders", &err));
+        return;
+    }
+    if (!mg_store_witness_holds(reply) && job->is_other_written) {
+        job->refusal_kind = MG_REFUSAL_PASSING;
+        refuse(job);
+        return;
+    }
+    if (!mg_store_witness_holds(reply)) {
+        put_off(job);
+        return;
+    }
+    job->has_witness = true; /* the fault of all may just have ended: the order is tried once more */
     run_next(job);
 }
 
@@ -236,9 +242,11 @@ static void split(struct commit_job *job)
     }
     job->tries = 0;
     int middle = range.from + (range.to - range.from) / 2;
+    struct range left = {range.from, middle}, right = {middle, range.to};
+    bool is_right_first = job->base.store->has_given_up_search && mg_random_u64() % 2 == 0;
     assert(job->range_count + 1 <= job->count + HALVES_MAX);
-    job->ranges[job->range_count - 1] = (struct range){middle, range.to};
-    job->ranges[job->range_count++] = (struct range){range.from, middle};
+    job->ranges[job->range_count - 1] = is_right_first ? left : right;
+    job->ranges[job->range_count++] = is_right_first ? right : left;
     run_next(job);
 }
 

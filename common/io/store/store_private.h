@@ -43,12 +43,13 @@ struct mg_store {
     char reason[MG_ERR_TEXT_MAX];          /* why it is down */
     enum mg_reach reach;                   /* of the last attempt to connect */
     int64_t clock_ms, clock_asked_boot_ms; /* the server's clock at the last connect */
-    char standby[256];                     /* see mg_store_standby */
-    char refused[320];                     /* last reason given to on_refused */
-    char denied[MG_ERR_TEXT_MAX];          /* the missing right; "": none */
-    int64_t probed_boot_ms;                /* when the open probe was sent; 0: none is open */
-    int64_t full_boot_ms;                  /* when a call was last refused for lack of disk space; 0: never */
-    int64_t refused_boot_ms;               /* when a service with too many agents was last logged; 0: never */
+    bool has_given_up_search; /* for an order that can be written: the next one begins elsewhere (commit.c) */
+    char standby[256];        /* see mg_store_standby */
+    char refused[320];        /* last reason given to on_refused */
+    char denied[MG_ERR_TEXT_MAX]; /* the missing right; "": none */
+    int64_t probed_boot_ms;       /* when the open probe was sent; 0: none is open */
+    int64_t full_boot_ms;         /* when a call was last refused for lack of disk space; 0: never */
+    int64_t refused_boot_ms;      /* when a service with too many agents was last logged; 0: never */
     struct mg_reads reads;
     struct mg_passed *passed; /* orders passed by (store/pass_by.h); NULL: there were none */
     int passed_count;
