@@ -151,6 +151,31 @@ START_TEST(a_crowd_with_a_fault_of_all_stands_alone_if_one_other_is_written)
 }
 END_TEST
 
+/* Would catch: replies that are refused in commits of their own for ever, while new orders are written
+ * between these. */
+START_TEST(orders_with_a_fault_of_all_stand_alone_if_another_commit_has_written_one)
+{
+    rig_admin(&rig,
+              "CREATE TRIGGER refuse BEFORE INSERT ON order_event FOR EACH ROW WHEN (NEW.order_id <> 'o-0')"
+              " EXECUTE FUNCTION refuse('3F000')");
+    for (int i = 0; i < COUNT; i++) {
+        records[i].order.version = 1;
+        writes[i] = write_make(&records[i], 0, &events[i], "m");
+        writes[i].changed_steps = 1;
+    }
+    rig_commit(&rig, &writes[1], COUNT - 1);
+    ck_assert_int_ne(rig.err.class, MG_OK);
+    rig_commit(&rig, &writes[0], 1);
+    ck_assert_int_eq(writes[0].result, MG_WRITE_DONE);
+    rig_commit(&rig, &writes[1], COUNT - 1);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    for (int i = 1; i < COUNT; i++) {
+        ck_assert_int_eq(writes[i].result, MG_WRITE_REFUSED);
+        ck_assert_int_eq(writes[i].refusal, MG_REFUSAL_PASSING);
+    }
+}
+END_TEST
+
 /* Would catch: a database that takes new orders and refuses every change, and counts as working. */
 START_TEST(a_witness_has_changes_too)
 {
@@ -534,6 +559,7 @@ int main(void)
     tcase_add_loop_test(test, no_order_is_judged_while_the_database_refuses_all, 0, (int)CODE_COUNT);
     tcase_add_loop_test(test, orders_whose_fault_hits_the_witness_stand_alone_if_others_are_written, 0, 2);
     tcase_add_loop_test(test, a_crowd_with_a_fault_of_all_stands_alone_if_one_other_is_written, 0, 3);
+    tcase_add_test(test, orders_with_a_fault_of_all_stand_alone_if_another_commit_has_written_one);
     tcase_add_test(test, a_witness_has_changes_too);
     tcase_add_test(test, a_witness_is_a_running_order);
     tcase_add_loop_test(test, others_are_written_past_locked_orders, 0, 3);

@@ -49,6 +49,9 @@
 #define SEARCH_MAX_MS 5000
 /* Orders put off in a row, without one that is written: then the store takes none. */
 #define PUT_OFF_MAX 8
+/* For so long a search that was given up counts for the commits after it. Later, the fault may be another
+ * one. */
+#define GIVEN_UP_MS 60000
 
 /* SQLSTATEs of a failed guard: a statement divides by zero if rows are missing, or a new order's row already
  * exists. */
@@ -117,7 +120,7 @@ struct commit_job {
     bool has_sought;       /* locked rows were sought */
     bool has_witness;      /* the store works for others, seen since the current order was refused alone */
     int put_off_count;     /* since an order was written */
-    bool is_other_written; /* since the first refusal */
+    bool is_other_written; /* since the first refusal, here or in a commit shortly before */
     uint64_t losses;       /* the store's count of losses at the first try */
     struct mg_timer *retry;
     mg_store_done_fn *done;
@@ -159,6 +162,23 @@ static bool retry_later(struct commit_job *job)
     return true;
 }
 
+static void note_given_up(struct mg_store *store, bool has_given_up)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    store->has_given_up_search = has_given_up;
+    if (has_given_up && now_ms - store->given_up_boot_ms > GIVEN_UP_MS) {
+        store->given_up_boot_ms = now_ms;
+    }
+}
+
+/* A commit before this one has written an order, since a search was given up: the orders of either kind may
+ * come in commits of their own. */
+static bool was_other_written(const struct mg_store *store)
+{
+    return store->given_up_boot_ms != 0 && mg_clock_boot_ms() - store->given_up_boot_ms <= GIVEN_UP_MS &&
+           store->written_boot_ms > store->given_up_boot_ms;
+}
+
 /* The rest is left untried. If nothing is settled, the whole commit has failed. */
 static void end_early(struct commit_job *job)
 {
@@ -166,7 +186,7 @@ static void end_early(struct commit_job *job)
     for (int i = 0; i < job->count; i++) {
         is_any_settled = is_any_settled || job->writes[i].result != MG_WRITE_UNTRIED;
     }
-    job->base.store->has_given_up_search = !is_any_settled;
+    note_given_up(job->base.store, !is_any_settled);
     answer(job, is_any_settled ? NULL : &job->failure);
 }
 
@@ -436,7 +456,8 @@ static void on_written(void *arg, const struct mg_pg_answer *reply)
     job->tries = 0;
     job->has_witness = false;
     job->put_off_count = 0;
-    job->is_other_written = job->search_boot_ms != 0;
+    job->is_other_written = job->is_other_written || job->search_boot_ms != 0;
+    job->base.store->written_boot_ms = mg_clock_boot_ms();
     run_next(job);
 }
 
@@ -525,6 +546,7 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
     }
     job->is_hasty = writes[0].is_hasty;
     job->is_patient = writes[0].is_patient;
+    job->is_other_written = was_other_written(store);
     /* Every writer takes the rows in this order, so two batches cannot deadlock. */
     qsort_r(job->sorted, (size_t)count, sizeof(*job->sorted), compare_by_order_id, writes);
     job->ranges[job->range_count++] = (struct range){0, count};

@@ -44,6 +44,8 @@ struct mg_store {
     enum mg_reach reach;                   /* of the last attempt to connect */
     int64_t clock_ms, clock_asked_boot_ms; /* the server's clock at the last connect */
     bool has_given_up_search; /* for an order that can be written: the next one begins elsewhere (commit.c) */
+    int64_t given_up_boot_ms; /* the first such search of a row of them; 0: none */
+    int64_t written_boot_ms;  /* the last write of an order */
     char standby[256];        /* see mg_store_standby */
     char refused[320];        /* last reason given to on_refused */
     char denied[MG_ERR_TEXT_MAX]; /* the missing right; "": none */
