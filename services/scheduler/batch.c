@@ -229,7 +229,8 @@ static void batch_settle(struct mg_batch *batch)
             }
         }
         if (item->outcome == FOLD_STORED || item->outcome == FOLD_POISONED) {
-            batcher->ended++;
+            /* While the store fails, a cause that needs no write is no sign that work moves. */
+            batcher->ended += item->fold->write != NULL || batcher->shared->failures == 0 ? 1 : 0;
             mg_work_settle(&batcher->shared->works, item->work,
                            item->outcome == FOLD_STORED ? item->end : MG_END_REJECT);
         }
@@ -239,7 +240,9 @@ static void batch_settle(struct mg_batch *batch)
             mg_aside_refuse(batcher->aside, batch, batch->folds[i]);
         }
     }
-    mg_scheduler_stored(batcher->shared, !batch_has_untried(batch));
+    if (batch->write_count > 0) {
+        mg_scheduler_stored(batcher->shared, !batch_has_untried(batch));
+    }
     mg_scheduler_rank(batcher->shared);
 }
 
