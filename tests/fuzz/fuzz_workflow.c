@@ -44,8 +44,14 @@ static void step_is_sound(const struct mg_workflow *workflow, int index)
     const struct mg_step_plan *plan = &workflow->plan.steps[index];
     const struct mg_workflow_step *step = &workflow->steps[index];
     FUZZ_REQUIRE(mg_name_is_valid(step->name, strlen(step->name)));
-    FUZZ_REQUIRE(mg_name_is_valid(step->service, strlen(step->service)));
     FUZZ_REQUIRE(mg_workflow_step_index(workflow, mg_slice_of(step->name)) == index);
+    if (plan->is_wait) {
+        FUZZ_REQUIRE(step->service[0] == '\0' && !plan->has_undo && !plan->is_pivot && !plan->has_verify);
+        FUZZ_REQUIRE(plan->is_until ? plan->has_guard && plan->wait_ms == 0
+                                    : plan->wait_ms > 0 && plan->wait_ms <= MG_WAIT_MAX_MS);
+        return;
+    }
+    FUZZ_REQUIRE(mg_name_is_valid(step->service, strlen(step->service)));
     FUZZ_REQUIRE(plan->complete_within_ms > 0 && plan->complete_within_ms <= MG_STEP_COMPLETE_WITHIN_MAX_MS);
     FUZZ_REQUIRE(plan->undo_complete_within_ms > 0 &&
                  plan->undo_complete_within_ms <= MG_STEP_COMPLETE_WITHIN_MAX_MS);
