@@ -395,11 +395,8 @@ static enum mg_verdict verify_overdue(struct mg_decider *decider, int index)
  * left began by the new clock and is not spared. */
 static bool is_spared(const struct mg_decider *decider, int index)
 {
-    const struct mg_step *step = &decider->order.steps[index];
-    int64_t begun_ms = mg_quiet_begun_ms(decider, index);
-    const struct mg_spared *spared = &decider->context->spared;
-    return mg_spared_has(spared, step->complete_by_ms, begun_ms) &&
-           begun_ms <= mg_spared_after_ms(spared, begun_ms);
+    return mg_spared_has(&decider->context->spared, decider->order.steps[index].complete_by_ms,
+                         mg_quiet_begun_ms(decider, index));
 }
 
 enum mg_verdict mg_judge_overdue(struct mg_decider *decider)

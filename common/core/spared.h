@@ -36,9 +36,11 @@ static inline int64_t mg_spared_after_ms(const struct mg_spared *spared, int64_t
     return is_high ? spared->high_after_ms : spared->after_ms;
 }
 
+/* One that was set by the new clock, or was given its rest by it, is not spared. */
 static inline bool mg_spared_has(const struct mg_spared *spared, int64_t deadline_ms, int64_t set_at_ms)
 {
-    return deadline_ms > mg_spared_after_ms(spared, set_at_ms) && deadline_ms <= spared->before_ms;
+    int64_t after_ms = mg_spared_after_ms(spared, set_at_ms);
+    return deadline_ms > after_ms && deadline_ms <= spared->before_ms && set_at_ms <= after_ms;
 }
 
 #endif

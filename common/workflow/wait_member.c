@@ -99,7 +99,7 @@ void mg_workflow_waits_check(const struct mg_workflow *workflow, struct mg_json_
     char within[DURATION_SIZE], waits[DURATION_SIZE];
     int64_t within_ms = workflow->plan.complete_within_ms;
     int last = 0;
-    int64_t longest_ms = longest_wait_ms(workflow, &last);
+    int64_t longest_ms = within_ms > 0 ? longest_wait_ms(workflow, &last) : 0;
 
     if (within_ms > 0 && longest_ms >= within_ms) {
         mg_duration_format(within_ms, within, sizeof(within));

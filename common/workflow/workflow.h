@@ -170,6 +170,11 @@ enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int s
  * found; `ret_why` has the reason. Any other result leaves `ret_why` undefined. */
 enum mg_fact mg_workflow_wait_until(const struct mg_render_input *input, int step, int64_t *ret_until_ms,
                                     struct mg_buf *ret_why);
+/* The service that a step calls, or "waits". */
+static inline const char *mg_workflow_place(const struct mg_workflow *workflow, int step)
+{
+    return workflow->plan.steps[step].is_wait ? "waits" : workflow->steps[step].service;
+}
 /* The end of a wait, as written: "for" with "3d", or "until" with its expression. False: it is a call. */
 bool mg_workflow_wait(const struct mg_workflow *workflow, int step, const char **ret_word,
                       struct mg_slice *ret_text);

@@ -291,18 +291,13 @@ static void step_diff(struct diffing *diffing, int old_step, int new_step)
     others_diff(diffing, old_step, new_step, true);
 }
 
-static const char *step_place(const struct mg_workflow *workflow, int step)
-{
-    return workflow->plan.steps[step].is_wait ? "waits" : workflow->steps[step].service;
-}
-
 static void steps_diff(struct diffing *diffing)
 {
     for (int i = 0; i < diffing->old->plan.step_count; i++) {
         diffing->step = diffing->old->steps[i].name;
         int other = mg_workflow_step_index(diffing->new, mg_slice_of(diffing->step));
         if (other < 0) {
-            report(diffing, "", step_place(diffing->old, i), NULL);
+            report(diffing, "", mg_workflow_place(diffing->old, i), NULL);
         } else {
             step_diff(diffing, i, other);
         }
@@ -310,7 +305,7 @@ static void steps_diff(struct diffing *diffing)
     for (int i = 0; i < diffing->new->plan.step_count; i++) {
         diffing->step = diffing->new->steps[i].name;
         if (mg_workflow_step_index(diffing->old, mg_slice_of(diffing->step)) < 0) {
-            report(diffing, "", NULL, step_place(diffing->new, i));
+            report(diffing, "", NULL, mg_workflow_place(diffing->new, i));
         }
     }
     diffing->step = NULL;

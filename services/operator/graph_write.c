@@ -187,16 +187,11 @@ static void labels_append(struct mg_buf *out, const struct mg_graph_label *label
     }
 }
 
-static const char *place_of(const struct mg_workflow *workflow, int step)
-{
-    return workflow->plan.steps[step].is_wait ? "waits" : workflow->steps[step].service;
-}
-
 /* Name, service and the meaning of answers; of a step without arrows also its guards. */
 static void node_label_append(struct mg_buf *out, const struct mg_workflow *workflow, int step)
 {
     struct mg_graph_label labels[MG_GRAPH_LABELS_MAX];
-    mg_buf_printf(out, "%s" LINE_END "%s", workflow->steps[step].name, place_of(workflow, step));
+    mg_buf_printf(out, "%s" LINE_END "%s", workflow->steps[step].name, mg_workflow_place(workflow, step));
     int count = workflow->plan.steps[step].after == 0 ? mg_graph_guards(workflow, step, labels) : 0;
     mg_buf_append_text(out, count > 0 ? LINE_END : "");
     labels_append(out, labels, count);
@@ -389,7 +384,7 @@ static void box_draw(struct mg_buf *out, const struct mg_workflow *workflow, con
     int height = graph->spots[step].height;
     bool is_wait = workflow->plan.steps[step].is_wait;
     mg_buf_printf(out, "<g><title>%s: %s%s%s</title>\n", workflow->steps[step].name,
-                  is_wait ? "" : "service ", place_of(workflow, step),
+                  is_wait ? "" : "service ", mg_workflow_place(workflow, step),
                   workflow->plan.steps[step].is_pivot ? ", pivot" : "");
     mg_buf_printf(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", left, y,
                   MG_GRAPH_BOX_WIDTH, height);
@@ -398,7 +393,7 @@ static void box_draw(struct mg_buf *out, const struct mg_workflow *workflow, con
                       MG_GRAPH_BOX_WIDTH - 8, height - 8);
     }
     text_draw(out, x, y + 20, "", workflow->steps[step].name);
-    text_draw(out, x, y + 36, " class=\"service\"", place_of(workflow, step));
+    text_draw(out, x, y + 36, " class=\"service\"", mg_workflow_place(workflow, step));
     if (is_wait) { /* a clock */
         mg_buf_printf(
             out,

@@ -49,9 +49,9 @@
 #define SEARCH_MAX_MS 5000
 /* Orders put off in a row, without one that is written: then the store takes none. */
 #define PUT_OFF_MAX 8
-/* For so long a search that was given up counts for the commits after it. Later, the fault may be another
- * one. */
-#define GIVEN_UP_MS 60000
+/* For so long a search that was given up counts for the commits after it: a scheduler tries again sooner,
+ * with its longest pause and a search in between. Later, the fault may be another one. */
+#define GIVEN_UP_MS 15000
 
 /* SQLSTATEs of a failed guard: a statement divides by zero if rows are missing, or a new order's row already
  * exists. */
@@ -162,21 +162,9 @@ static bool retry_later(struct commit_job *job)
     return true;
 }
 
-static void note_given_up(struct mg_store *store, bool has_given_up)
+static bool was_given_up(const struct mg_store *store)
 {
-    int64_t now_ms = mg_clock_boot_ms();
-    store->has_given_up_search = has_given_up;
-    if (has_given_up && now_ms - store->given_up_boot_ms > GIVEN_UP_MS) {
-        store->given_up_boot_ms = now_ms;
-    }
-}
-
-/* A commit before this one has written an order, since a search was given up: the orders of either kind may
- * come in commits of their own. */
-static bool was_other_written(const struct mg_store *store)
-{
-    return store->given_up_boot_ms != 0 && mg_clock_boot_ms() - store->given_up_boot_ms <= GIVEN_UP_MS &&
-           store->written_boot_ms > store->given_up_boot_ms;
+    return store->given_up_boot_ms != 0 && mg_clock_boot_ms() - store->given_up_boot_ms <= GIVEN_UP_MS;
 }
 
 /* The rest is left untried. If nothing is settled, the whole commit has failed. */
@@ -186,7 +174,10 @@ static void end_early(struct commit_job *job)
     for (int i = 0; i < job->count; i++) {
         is_any_settled = is_any_settled || job->writes[i].result != MG_WRITE_UNTRIED;
     }
-    note_given_up(job->base.store, !is_any_settled);
+    if (!is_any_settled) {
+        job->base.store->given_up_boot_ms = mg_clock_boot_ms();
+        job->base.store->is_written_since = false;
+    }
     answer(job, is_any_settled ? NULL : &job->failure);
 }
 
@@ -229,17 +220,15 @@ static void on_witness(void *arg, const struct mg_pg_answer *reply)
         answer(job, mg_store_error(reply, "write orders", &err));
         return;
     }
-    if (!mg_store_witness_holds(reply) && job->is_other_written) {
+    if (mg_store_witness_holds(reply)) {
+        job->has_witness = true; /* the fault of all may just have ended: the order is tried once more */
+        run_next(job);
+    } else if (job->is_other_written) {
         job->refusal_kind = MG_REFUSAL_PASSING;
         refuse(job);
-        return;
-    }
-    if (!mg_store_witness_holds(reply)) {
+    } else {
         put_off(job);
-        return;
     }
-    job->has_witness = true; /* the fault of all may just have ended: the order is tried once more */
-    run_next(job);
 }
 
 /* Halves the current range: one of its orders may be the cause, but the error does not name it. */
@@ -263,7 +252,8 @@ static void split(struct commit_job *job)
     job->tries = 0;
     int middle = range.from + (range.to - range.from) / 2;
     struct range left = {range.from, middle}, right = {middle, range.to};
-    bool is_right_first = job->base.store->has_given_up_search && mg_random_u64() % 2 == 0;
+    bool is_right_first =
+        was_given_up(job->base.store) && mg_random_u64() % 2 == 0; /* or the same ones again */
     assert(job->range_count + 1 <= job->count + HALVES_MAX);
     job->ranges[job->range_count - 1] = is_right_first ? left : right;
     job->ranges[job->range_count++] = is_right_first ? right : left;
@@ -457,7 +447,7 @@ static void on_written(void *arg, const struct mg_pg_answer *reply)
     job->has_witness = false;
     job->put_off_count = 0;
     job->is_other_written = job->is_other_written || job->search_boot_ms != 0;
-    job->base.store->written_boot_ms = mg_clock_boot_ms();
+    job->base.store->is_written_since = true;
     run_next(job);
 }
 
@@ -546,7 +536,8 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
     }
     job->is_hasty = writes[0].is_hasty;
     job->is_patient = writes[0].is_patient;
-    job->is_other_written = was_other_written(store);
+    /* Orders that are refused and orders that are written may come in commits of their own. */
+    job->is_other_written = store->is_written_since && was_given_up(store);
     /* Every writer takes the rows in this order, so two batches cannot deadlock. */
     qsort_r(job->sorted, (size_t)count, sizeof(*job->sorted), compare_by_order_id, writes);
     job->ranges[job->range_count++] = (struct range){0, count};

@@ -43,11 +43,11 @@ struct mg_store {
     char reason[MG_ERR_TEXT_MAX];          /* why it is down */
     enum mg_reach reach;                   /* of the last attempt to connect */
     int64_t clock_ms, clock_asked_boot_ms; /* the server's clock at the last connect */
-    bool has_given_up_search; /* for an order that can be written: the next one begins elsewhere (commit.c) */
-    int64_t given_up_boot_ms; /* the first such search of a row of them; 0: none */
-    int64_t written_boot_ms;  /* the last write of an order */
-    char standby[256];        /* see mg_store_standby */
-    char refused[320];        /* last reason given to on_refused */
+    int64_t
+        given_up_boot_ms; /* when a search for an order that can be written found none; 0: never (commit.c) */
+    bool is_written_since;        /* and an order was written after that */
+    char standby[256];            /* see mg_store_standby */
+    char refused[320];            /* last reason given to on_refused */
     char denied[MG_ERR_TEXT_MAX]; /* the missing right; "": none */
     int64_t probed_boot_ms;       /* when the open probe was sent; 0: none is open */
     int64_t full_boot_ms;         /* when a call was last refused for lack of disk space; 0: never */
