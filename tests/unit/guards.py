@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """guards.py SOURCE: the lists of guards and the tests agree.
 
-tests/guards.tsv has a line for each guard that was deleted once to find the tests that fail without it. Each line is complete, and
-each test exists: a test of ctest, one function of it as TEST:FUNCTION, or a script by its path. The tables of the simulator's
-mutations and of the model's guards have a row for each, and no other; a mutation takes out a guard of a law. Would catch: a renamed
-test, after which a guard has none.
+tests/guards.tsv has a line for each guard that was deleted once to find the tests that fail without it. Each line is complete, each
+file that it names stands in the tree, and each test exists: a test of ctest, one function of it as TEST:FUNCTION, or a script by its
+path. The tables of the simulator's mutations and of the model's guards have a row for each, and no other; a mutation takes out a
+guard of a law. Would catch: a renamed test, after which a guard has none; a renamed file, after which nobody finds the code.
 """
 
 import itertools
@@ -15,6 +15,7 @@ import sys
 import readme
 
 COLUMNS = ["guard", "deleted code", "tests that turned red"]
+TOPS = ("common", "deploy", "proto", "services", "tests")
 C_TESTS, SCRIPT_TESTS = r"START_TEST\((\w+)\)", r"^(?:    )?def (test_\w+|\w+(?=\(\)))\("
 
 
@@ -34,6 +35,7 @@ def functions(source):
 
 def check_list(source):
     tests, parts = readme.test_names(source), functions(source)
+    paths = [str(path) for top in TOPS for path in (source / top).rglob("*.*")]
     lines = (source / "tests/guards.tsv").read_text(encoding="utf-8").splitlines()
     if lines[0].split("\t") != COLUMNS:
         yield f"guards.tsv:1: the columns are not {COLUMNS}"
@@ -46,6 +48,9 @@ def check_list(source):
         if cells[0] in seen:
             yield f"guards.tsv:{number}: a second line for \"{cells[0]}\""
         seen.add(cells[0])
+        for name in re.findall(r"`([\w/.-]+\.(?:c|h|def|js|mjs|pml|py|sh|sql|yml))`", cells[1]):
+            if not any(path.endswith(f"/{name}") for path in paths):
+                yield f"guards.tsv:{number}: there is no file {name}"
         for name in cells[2].split(" "):
             test, _, function = name.partition(":")
             if test.startswith("tests/") and (source / test).is_file():

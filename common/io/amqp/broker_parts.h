@@ -7,11 +7,12 @@
  *   connection.c amqp_tls.c   connecting, with a bound on every wait
  *   frame.c outgoing.c unanswered.c   frames as bytes, those to be sent, and requests without an answer
  *   consume.c room.c delivery.c   consumers, the bytes that they may have in hand, and acks
- *   publish.c publish_line.c publish_stuck.c   messages, their confirms, and channels that stall
+ *   publish.c publish_stuck.c   messages, their confirms, and channels that stall
  *   depths.c         lengths of queues
  *   cast.c           messages to all listeners, without a queue for absent ones
- *   topology.c topology_names.c topology_bindings.c topology_advice.c   queues, exchanges, names, rights,
- * commands topology_walk.c  dead letters, one by one
+ *   topology.c topology_names.c topology_bindings.c   queues, exchanges, names and rights
+ *   topology_advice.c   the commands that a message names
+ *   topology_walk.c  dead letters, one by one
  */
 #ifndef MG_IO_AMQP_BROKER_PARTS_H
 #define MG_IO_AMQP_BROKER_PARTS_H
