@@ -395,8 +395,8 @@ static enum mg_verdict verify_overdue(struct mg_decider *decider, int index)
  * left began by the new clock and is not spared. */
 static bool is_spared(const struct mg_decider *decider, int index)
 {
-    return mg_spared_has(&decider->context->spared, decider->order.steps[index].complete_by_ms,
-                         mg_quiet_begun_ms(decider, index));
+    return mg_spared_has_step(&decider->context->spared, decider->order.steps[index].complete_by_ms,
+                              mg_quiet_begun_ms(decider, index));
 }
 
 enum mg_verdict mg_judge_overdue(struct mg_decider *decider)

@@ -36,11 +36,16 @@ static inline int64_t mg_spared_after_ms(const struct mg_spared *spared, int64_t
     return is_high ? spared->high_after_ms : spared->after_ms;
 }
 
-/* One that was set by the new clock, or was given its rest by it, is not spared. */
 static inline bool mg_spared_has(const struct mg_spared *spared, int64_t deadline_ms, int64_t set_at_ms)
 {
-    int64_t after_ms = mg_spared_after_ms(spared, set_at_ms);
-    return deadline_ms > after_ms && deadline_ms <= spared->before_ms && set_at_ms <= after_ms;
+    return deadline_ms > mg_spared_after_ms(spared, set_at_ms) && deadline_ms <= spared->before_ms;
+}
+
+/* The same for a deadline of a step, which the new clock itself may have begun or given its rest: such a one
+ * is not spared again. */
+static inline bool mg_spared_has_step(const struct mg_spared *spared, int64_t deadline_ms, int64_t begun_ms)
+{
+    return mg_spared_has(spared, deadline_ms, begun_ms) && begun_ms <= mg_spared_after_ms(spared, begun_ms);
 }
 
 #endif

@@ -31,7 +31,7 @@ static bool is_spared(const struct mg_decider *decider, int index, int64_t *ret_
     int64_t due_at_ms = decider->order.steps[index].due_at_ms, begun_ms = due_at_ms - plan->wait_ms;
     int64_t after_ms = mg_spared_after_ms(spared, begun_ms); /* the clock that set it, as it would be now */
     *ret_rest_ms = due_at_ms - after_ms;
-    return !plan->is_until && mg_spared_has(spared, due_at_ms, begun_ms);
+    return !plan->is_until && mg_spared_has_step(spared, due_at_ms, begun_ms);
 }
 
 void mg_wait_end(struct mg_decider *decider, int index)
