@@ -14,6 +14,7 @@
 #include "core/operator.h"
 #include "core/order.h"
 #include "core/plan.h"
+#include "core/wait.h"
 
 /* The sweep uses the moment of creation. If an operator restarted the order while the clock was set back, its
  * deadline is older than the clock suggests. If the clock is then set forward, that deadline still counts. */
@@ -73,6 +74,9 @@ static enum mg_verdict step_due(struct mg_decider *decider)
     if (step->due_at_ms == 0 || step->due_at_ms > decider->context->now_ms) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the step's wait is not over");
     }
+    if (decider->plan->steps[decider->cause->step].is_signal) {
+        return mg_wait_time_out(decider, decider->cause->step);
+    }
     return mg_decider_end(decider, MG_GO, "the step's wait is over");
 }
 
@@ -114,6 +118,9 @@ static enum mg_verdict cause_apply(struct mg_decider *decider)
         return mg_judge_unsendable(decider, MG_REASON_REQUEST_CHANGED);
     case MG_CAUSE_FACTS:
         return mg_guard_facts(decider);
+    case MG_CAUSE_SIGNAL:
+        return decider->plan->steps[decider->cause->step].is_wait ? mg_wait_signal(decider)
+                                                                  : mg_judge_callback(decider);
     case MG_CAUSE_RESUME:
     case MG_CAUSE_RESTART:
     case MG_CAUSE_SETTLE:
@@ -131,8 +138,8 @@ static bool cause_names_step(enum mg_cause_kind kind)
 {
     return kind == MG_CAUSE_REPLY || kind == MG_CAUSE_OVERDUE || kind == MG_CAUSE_DUE ||
            kind == MG_CAUSE_UNPUBLISHABLE || kind == MG_CAUSE_REPUBLISHED || kind == MG_CAUSE_UNRENDERABLE ||
-           kind == MG_CAUSE_REQUEST_CHANGED || kind == MG_CAUSE_FACTS || kind == MG_CAUSE_SETTLE ||
-           kind == MG_CAUSE_SKIP;
+           kind == MG_CAUSE_REQUEST_CHANGED || kind == MG_CAUSE_FACTS || kind == MG_CAUSE_SIGNAL ||
+           kind == MG_CAUSE_SETTLE || kind == MG_CAUSE_SKIP;
 }
 
 enum mg_verdict mg_order_decide(const struct mg_plan *plan, const struct mg_context *context,

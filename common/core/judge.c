@@ -501,3 +501,54 @@ enum mg_verdict mg_judge_republished(struct mg_decider *decider)
     decider->is_changed = true;
     return mg_decider_end(decider, MG_GO, "its request goes out once more; either copy may act");
 }
+
+/* The work of the do is still to be found out about. */
+static bool is_called_for(const struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    bool is_out = step->state == MG_STEP_RUNNING || step->state == MG_STEP_WAITING ||
+                  step->state == MG_STEP_UNKNOWN || (step->state == MG_STEP_FAILED && step->is_maybe);
+    bool has_ended = mg_order_state_is_terminal(decider->order.state) && decider->order.state != MG_ORDER_ERROR;
+    return is_out && step->attempt > 0 && !has_ended && decider->order.goal == MG_GOAL_PROCESSED;
+}
+
+/* The work is done, whatever became of the answer to its request. */
+static enum mg_verdict callback_done(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    bool is_do_out = step->state == MG_STEP_RUNNING && step->kind == MG_KIND_DO;
+    int64_t complete_by_ms = step->complete_by_ms;
+    enum mg_verdict verdict = mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
+    if (verdict != MG_GO) {
+        return verdict;
+    }
+    step->is_accepted = false;
+    if (is_do_out) { /* law 11, quiesce: its answer no longer counts, and no undo may overtake it */
+        mg_quiet_extend(decider, index, complete_by_ms);
+    }
+    return mg_operator_order_go_on(decider);
+}
+
+/* As verify_refused: the refused work is all that there was, once no other attempt may act. */
+static enum mg_verdict callback_refused(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    if (!mg_step_is_polled(step) || !mg_quiet_is_reached(decider, index)) {
+        return mg_decider_end(decider, MG_REFUSED, "an attempt may still act; the service calls again later");
+    }
+    step->is_maybe = false;
+    step->is_refused = true;
+    step->is_accepted = false;
+    decider->order.failure_count++;
+    return mg_decider_step(decider, index, MG_STEP_EVENT_LAPSE, MG_REASON_REPLY_PERMANENT, 0);
+}
+
+enum mg_verdict mg_judge_callback(struct mg_decider *decider)
+{
+    int index = decider->cause->step;
+    if (!is_called_for(decider, index)) {
+        return mg_decider_end(decider, MG_REFUSED, "late: nothing of the step is to be found out about any more");
+    }
+    return decider->cause->signal.fact == MG_SIGNAL_FACT_REFUSED ? callback_refused(decider, index)
+                                                            : callback_done(decider, index);
+}

@@ -11,6 +11,8 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider);
 enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider);
 enum mg_verdict mg_judge_republished(struct mg_decider *decider);
 enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason reason);
+/* The cause SIGNAL for a step that calls: its service calls back about work under its key. */
+enum mg_verdict mg_judge_callback(struct mg_decider *decider);
 /* True if the step's wait is longer than its policies allow, because a database clock that was ahead has set
  * it. `*ret_due_at_ms`: the earliest allowed end. */
 bool mg_judge_wait_is_too_long(struct mg_decider *decider, int step, int64_t *ret_due_at_ms);

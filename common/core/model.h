@@ -52,13 +52,23 @@ enum mg_fact {
     MG_FACT_ERROR,  /* an expression has no value */
 };
 
+/* What a signal is to its step. The core sees no payload: the handler judges it by the step's conditions. */
+enum mg_signal_fact {
+    MG_SIGNAL_FACT_NONE,    /* there is none; of the facts of a step that begins to wait */
+    MG_SIGNAL_FACT_KEPT,    /* it is stored with the step: the step has not begun, or it needs more than this one */
+    MG_SIGNAL_FACT_DONE,    /* the step is done */
+    MG_SIGNAL_FACT_REFUSED, /* the step is refused */
+};
+
 struct mg_step_plan {
     uint64_t after;  /* bit i: step i must be done or skipped first */
     uint64_t needs;  /* part of `after`: if one of them is skipped, so is this step */
     bool has_guard;  /* a ready step does not begin before its guard is evaluated, or its moment is found */
-    bool is_wait;    /* it calls nothing: it is open until a moment (wait.h) */
+    bool is_wait;    /* it calls nothing: it is open until a moment or a signal (wait.h) */
     bool is_until;   /* that moment comes with the facts of its guard */
-    int64_t wait_ms; /* how long a wait is open, if its moment is no fact */
+    bool is_signal;  /* a signal ends it; one that came before it began comes with the facts of its guard */
+    bool is_skipped_when_over; /* without a signal in time it is skipped; else it fails */
+    int64_t wait_ms;           /* how long a wait is open at most, if its moment is no fact */
     int64_t complete_within_ms, undo_complete_within_ms;
     int64_t finish_within_ms;                    /* 0: a 202 counts as a 200 */
     int64_t poll_ms;                             /* interval of the verifies of accepted work */
@@ -139,7 +149,13 @@ struct mg_cause_unpublishable {
 
 struct mg_cause_facts {
     enum mg_fact fact;
-    int64_t until_ms; /* the moment of a wait that asks for it */
+    int64_t until_ms;           /* the moment of a wait that asks for it */
+    enum mg_signal_fact signal; /* of the signals that came before the wait */
+};
+
+/* A signal to a step that waits, or the callback of a service that works on accepted work. */
+struct mg_cause_signal {
+    enum mg_signal_fact fact;
 };
 
 struct mg_cause_resume {
@@ -164,6 +180,7 @@ struct mg_cause {
         struct mg_cause_reply reply;
         struct mg_cause_unpublishable unpublishable;
         struct mg_cause_facts facts;
+        struct mg_cause_signal signal;
         struct mg_cause_resume resume;
         struct mg_cause_settle settle;
     };
@@ -266,6 +283,13 @@ static inline bool mg_step_is_backward(const struct mg_step *step)
 static inline bool mg_step_is_polled(const struct mg_step *step)
 {
     return step->state == MG_STEP_WAITING && step->is_accepted;
+}
+
+/* It waits for a moment or for a signal, as its definition has it. */
+static inline bool mg_step_is_open(const struct mg_step *step)
+{
+    return step->state == MG_STEP_WAITING &&
+           (step->reason == MG_REASON_SLEEPING || step->reason == MG_REASON_AWAITING_SIGNAL);
 }
 
 /* The undo is under way or planned. */

@@ -257,6 +257,17 @@ enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input,
     return MG_ANSWER_OPEN;
 }
 
+enum mg_answer_meaning mg_workflow_signal_judge(const struct mg_render_input *input, int step,
+                                                struct mg_slice payload, char ret_why[MG_ERROR_TEXT_MAX + 1])
+{
+    const struct mg_conditions *conditions = &input->workflow->steps[step].conditions;
+    const struct mg_slice no_fault = {NULL, 0};
+
+    ret_why[0] = '\0';
+    return mg_workflow_is_judged(conditions) ? mg_workflow_answer(input, conditions, payload, no_fault, ret_why)
+                                             : MG_ANSWER_DONE;
+}
+
 /* ---- the reply ---- */
 
 /* The first of the places with a text, or with a number if `takes_number`; absent: none. */

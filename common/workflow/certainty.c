@@ -23,6 +23,7 @@ struct conjunct {
 struct conjuncts {
     struct conjunct each[CONJUNCTS_MAX];
     int count;
+    bool may_time_out; /* the step, or one that it needs, is skipped if no signal comes in time */
 };
 
 static uint64_t bit(int step)
@@ -74,10 +75,12 @@ static void find_conjuncts(const struct mg_workflow *workflow, int step, struct 
 {
     uint64_t open = bit(step), seen = 0;
     ret_conjuncts->count = 0;
+    ret_conjuncts->may_time_out = false;
     while (open != 0) {
         int next = __builtin_ctzll(open);
         const struct mg_expr *when = when_of(workflow, next);
         seen |= bit(next);
+        ret_conjuncts->may_time_out |= workflow->plan.steps[next].is_skipped_when_over;
         if (when != NULL) {
             add_conjuncts(ret_conjuncts, when, when->root, next);
         }
@@ -163,9 +166,9 @@ static uint64_t find_instead(const struct mg_workflow *workflow, int step)
     struct conjuncts own, other;
     uint64_t instead = 0;
     find_conjuncts(workflow, step, &own);
-    for (int i = 0; i < workflow->plan.step_count && own.count == 1; i++) {
+    for (int i = 0; i < workflow->plan.step_count && own.count == 1 && !own.may_time_out; i++) {
         find_conjuncts(workflow, i, &other);
-        bool is_instead = other.count > 0 && other.count < CONJUNCTS_MAX;
+        bool is_instead = other.count > 0 && other.count < CONJUNCTS_MAX && !other.may_time_out;
         for (int k = 0; k < other.count; k++) {
             is_instead = is_instead && are_opposite(&own.each[0], &other.each[k]);
         }
@@ -187,7 +190,8 @@ static uint64_t proved_for(const struct mg_certainty *certainty, int step, uint6
     for (int i = 0; i < workflow->plan.step_count; i++) {
         if (before & bit(i)) {
             find_conjuncts(workflow, i, &other);
-            done |= other.count < CONJUNCTS_MAX && are_among(&other, &own) ? bit(i) : 0;
+            bool is_proved = other.count < CONJUNCTS_MAX && !other.may_time_out;
+            done |= is_proved && are_among(&other, &own) ? bit(i) : 0;
         }
     }
     return done & before;
@@ -198,7 +202,8 @@ static uint64_t find_always(const struct mg_workflow *workflow)
     uint64_t always = ~UINT64_C(0);
     bool has_changed = true;
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        always &= when_of(workflow, i) != NULL ? ~bit(i) : ~UINT64_C(0);
+        bool may_be_skipped = when_of(workflow, i) != NULL || workflow->plan.steps[i].is_skipped_when_over;
+        always &= may_be_skipped ? ~bit(i) : ~UINT64_C(0);
     }
     while (has_changed) { /* bits are only taken */
         has_changed = false;
@@ -329,6 +334,8 @@ void mg_certainty_why(const struct mg_certainty *certainty, int step, char ret_t
         bool is_short = text.len <= 80;
         (void)snprintf(ret_text, MG_CERTAINTY_WHY_SIZE, "its \"when\": %.*s%s", is_short ? (int)text.len : 80,
                        text.data, is_short ? "" : "…");
+    } else if (workflow->plan.steps[step].is_skipped_when_over) {
+        (void)snprintf(ret_text, MG_CERTAINTY_WHY_SIZE, "its \"on_timeout\"");
     } else {
         (void)snprintf(ret_text, MG_CERTAINTY_WHY_SIZE, "it needs \"%s\"",
                        needs != 0 ? workflow->steps[__builtin_ctzll(needs)].name : "");

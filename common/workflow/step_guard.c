@@ -46,6 +46,20 @@ static const struct mg_expr *compile_until(const struct mg_workflow *workflow, s
     return expr;
 }
 
+static const struct mg_expr *compile_key(const struct mg_workflow *workflow, struct mg_slice quoted,
+                                         const char *pointer, struct mg_json_faults *faults)
+{
+    struct mg_workflow_exprs *exprs = workflow->exprs;
+    const struct mg_expr *expr = mg_workflow_expr_read(exprs, &exprs->names, quoted, pointer, faults);
+    enum mg_expr_type type = expr != NULL ? mg_expr_type_of(expr) : MG_EXPR_TEXT;
+    if (type != MG_EXPR_UNKNOWN && type != MG_EXPR_TEXT && type != MG_EXPR_NUMBER) {
+        mg_json_fault_at(faults, MG_BAD_INPUT, pointer, mg_workflow_expr_at(quoted, 1),
+                         "%s; a text or a number is expected, as in \"results.charge.id\"",
+                         mg_expr_type_name(type));
+    }
+    return expr;
+}
+
 static bool is_text(const char *text, size_t len)
 {
     (void)text;
@@ -107,7 +121,8 @@ struct mg_guard *mg_workflow_guard_read(struct mg_workflow *workflow, const stru
 {
     char place[MG_JSON_POINTER_SIZE];
 
-    bool is_present = source->when.data != NULL || source->require.data != NULL || source->until.data != NULL;
+    bool is_present = source->when.data != NULL || source->require.data != NULL ||
+                      source->until.data != NULL || source->key.data != NULL;
     if (!is_present || workflow->exprs == NULL) {
         return NULL;
     }
@@ -128,6 +143,10 @@ struct mg_guard *mg_workflow_guard_read(struct mg_workflow *workflow, const stru
     if (source->until.data != NULL) {
         (void)snprintf(place, sizeof(place), "%s/wait/until", pointer);
         guard->until = compile_until(workflow, source->until, place, faults);
+    }
+    if (source->key.data != NULL) {
+        (void)snprintf(place, sizeof(place), "%s/wait/key", pointer);
+        guard->key = compile_key(workflow, source->key, place, faults);
     }
     return guard;
 }
@@ -153,6 +172,10 @@ void mg_workflow_guard_each(const struct mg_guard *guard, const char *pointer,
     if (guard != NULL && guard->until != NULL) {
         (void)snprintf(place, sizeof(place), "%s/wait/until", pointer);
         seen(arg, guard->until, place);
+    }
+    if (guard != NULL && guard->key != NULL) {
+        (void)snprintf(place, sizeof(place), "%s/wait/key", pointer);
+        seen(arg, guard->key, place);
     }
 }
 
@@ -268,6 +291,45 @@ enum mg_fact mg_workflow_wait_until(const struct mg_render_input *input, int ste
     return MG_FACT_GO;
 }
 
+enum mg_fact mg_workflow_signal_key(const struct mg_render_input *input, int step, struct mg_buf *ret_key,
+                                    struct mg_buf *ret_why)
+{
+    const struct mg_guard *guard = input->workflow->steps[step].guard;
+    struct mg_expr_value value;
+    struct mg_expr_room room = {.used = 0};
+    struct guard_scope from;
+    struct mg_buf json;
+    struct mg_err err;
+
+    if (guard == NULL || guard->key == NULL) {
+        return MG_FACT_SKIP;
+    }
+    scope_make(&from, input);
+    const struct mg_expr_scope scope = mg_root_scope(&from.roots);
+    if (mg_expr_evaluate(guard->key, &scope, &room, &value, NULL, &err) != MG_OK) {
+        mg_buf_printf(ret_why, "wait: key: %s", err.text);
+        return MG_FACT_ERROR;
+    }
+    mg_buf_init(&json, 8 * MG_SIGNAL_KEY_MAX); /* escaped; a longer one is too long in any case */
+    mg_expr_write_json(&value, &json);
+    struct mg_slice text = mg_buf_slice(&json);
+    bool is_string = text.len > 0 && text.data[0] == '"';
+    bool is_number = text.len > 0 && (text.data[0] == '-' || (text.data[0] >= '0' && text.data[0] <= '9'));
+    if (is_string) {
+        (void)mg_json_string(text, ret_key);
+    } else if (is_number) {
+        mg_buf_append_slice(ret_key, text);
+    }
+    bool is_good = !json.failed && (is_string || is_number) &&
+                   mg_signal_key_is_valid(mg_buf_slice(ret_key).data, ret_key->len);
+    if (!is_good) {
+        mg_buf_printf(ret_why, "wait: key: %.*s is no key; it is a text of 1 to %d bytes or a number",
+                      (int)mg_utf8_cut(text, 80), text.data != NULL ? text.data : "", MG_SIGNAL_KEY_MAX);
+    }
+    mg_buf_finish(&json);
+    return is_good ? MG_FACT_GO : MG_FACT_ERROR;
+}
+
 static const struct mg_guard *guard_of(const struct mg_workflow *workflow, int step)
 {
     return step == MG_STEP_OF_ORDER ? workflow->guard : workflow->steps[step].guard;
@@ -348,7 +410,8 @@ uint64_t mg_workflow_skippable(const struct mg_workflow *workflow)
 
     for (int i = 0; i < plan->step_count; i++) {
         const struct mg_guard *guard = workflow->steps[i].guard;
-        all |= guard != NULL && guard->when != NULL ? UINT64_C(1) << i : 0;
+        bool may_time_out = plan->steps[i].is_skipped_when_over;
+        all |= may_time_out || (guard != NULL && guard->when != NULL) ? UINT64_C(1) << i : 0;
     }
     do { /* bits are only added */
         last = all;

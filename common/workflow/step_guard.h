@@ -20,12 +20,13 @@ struct mg_requirement {
 struct mg_guard {
     const struct mg_expr *when;  /* NULL: none */
     const struct mg_expr *until; /* of a wait: the moment of its end; NULL: none */
+    const struct mg_expr *key;   /* of a wait: the key of its signal; NULL: none */
     struct mg_requirement *requirements;
 };
 
 /* The guards as written. */
 struct mg_guard_source {
-    struct mg_slice when, require, until; /* absent: none */
+    struct mg_slice when, require, until, key; /* absent: none */
 };
 
 /* Compiles the guard at `pointer` ("" for the order, or "/steps/1"). The names and values are known. NULL: it

@@ -71,7 +71,7 @@ static void check_condition(void *arg, const struct mg_expr *expr, const char *p
         return; /* a requirement before it has faults, and its index is another one */
     }
     const struct mg_guard *guard = check->step >= 0 ? check->workflow->steps[check->step].guard : NULL;
-    if (guard == NULL || expr != guard->until) { /* a moment may be the same for all orders */
+    if (guard == NULL || (expr != guard->until && expr != guard->key)) { /* these may be the same for all */
         mg_workflow_constants_check(expr, pointer, quoted,
                                     guard == NULL         ? "no order could be accepted"
                                     : expr == guard->when ? "this step could never run"

@@ -312,13 +312,13 @@ static void read_step(struct mg_json_faults *faults, struct owned_workflow *owne
     source->guard.when = mg_json_get_typed(&object, "when", MG_OPTIONAL, MG_JSON_STRING);
     source->guard.require = mg_json_get_typed(&object, "require", MG_OPTIONAL, MG_JSON_ARRAY);
     struct mg_slice wait = mg_json_get(&object, "wait", MG_OPTIONAL);
+    read_conditions(&object, &source->conditions);
     if (wait.data != NULL) {
-        step->has_no_result = true;
-        mg_workflow_wait_read(&object, wait, plan, source);
+        mg_workflow_wait_read(&object, wait, owned->arena, plan, step, source);
+        owned->workflow.has_signals = owned->workflow.has_signals || plan->is_signal;
         return;
     }
     mg_json_get_name(&object, "service", MG_REQUIRED, step->service);
-    read_conditions(&object, &source->conditions);
     step->has_no_result = mg_json_get_word(&object, "result", MG_OPTIONAL, RESULT, MG_BAD_INPUT, 0) == 1;
     plan->has_verify = mg_json_get(&object, "verify", MG_OPTIONAL).data != NULL;
     read_times(&object, plan);
@@ -371,7 +371,7 @@ static void read_guards(const struct mg_json_object *object, struct owned_workfl
         struct mg_guard *guard =
             mg_workflow_guard_read(workflow, &sources[i].guard, pointer, owned->arena, object->faults);
         workflow->steps[i].guard = guard;
-        workflow->plan.steps[i].has_guard = guard != NULL;
+        workflow->plan.steps[i].has_guard = guard != NULL || workflow->plan.steps[i].is_signal;
         workflow->has_guards = workflow->has_guards || guard != NULL || sources[i].needs.data != NULL;
     }
 }

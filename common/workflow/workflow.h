@@ -12,7 +12,7 @@
  *   request_render.c      the request of one attempt, and the output of an order
  *   label_templates.c     the labels of an order
  *   step_guard.c          `when` and `require`, evaluated before a step, and the moment of a wait
- *   wait_member.c         a step that waits
+ *   wait_member.c         a step that waits, for a moment or a signal
  *   answer_conditions.c   `done_when` and `refused_when`, over a good answer
  *   input_shape.c payload_needs.c   the shape of a payload, and the values that it must have
  *   admission.c admit.c   whether a new order is accepted, and the expressions that its payload decides
@@ -56,6 +56,31 @@ struct mg_conditions {
 enum { MG_CALL_UNDO_VERIFY = MG_KIND_COUNT, MG_CALL_COUNT };
 const char *mg_call_name(int call); /* its place within the step: "do", "undo/verify" */
 
+#define MG_SIGNAL_OF_MAX      5 /* signals that one step needs: as many people as ever sign one thing */
+#define MG_SIGNAL_SENDERS_MAX 8 /* of one step: a person reads them */
+#define MG_SIGNAL_CHOICES_MAX 8 /* buttons of one step */
+
+enum mg_sender_kind {
+    MG_SENDER_OPERATOR,
+    MG_SENDER_OWN,    /* the client of the order */
+    MG_SENDER_CLIENT, /* another client, by its name */
+};
+
+struct mg_sender {
+    enum mg_sender_kind kind;
+    char client[MG_NAME_MAX + 1]; /* of MG_SENDER_CLIENT */
+};
+
+/* A wait that a signal ends. Without senders: the order's own client and operators. */
+struct mg_signal_wait {
+    char name[MG_NAME_MAX + 1];
+    int of; /* so many signals, each of another sender */
+    int sender_count;
+    struct mg_sender senders[MG_SIGNAL_SENDERS_MAX];
+    struct mg_slice title;   /* for the person who is asked: a JSON string; absent: none */
+    struct mg_slice choices; /* a JSON object: the words of the buttons, each with its payload; absent: none */
+};
+
 struct mg_workflow_step {
     char name[MG_NAME_MAX + 1];
     char service[MG_NAME_MAX + 1];
@@ -65,6 +90,7 @@ struct mg_workflow_step {
     bool has_no_result;                      /* it wants none: what a good answer has as its body is left */
     bool uses_own_result; /* its verify or undo refers to its own result: the result of a 202 is kept, too */
     struct mg_guard *guard; /* `when` and `require`; NULL: none */
+    const struct mg_signal_wait *signal; /* NULL: no signal ends it */
 };
 
 struct mg_workflow_label {
@@ -111,6 +137,7 @@ struct mg_workflow {
     struct mg_workflow_exprs *exprs;    /* its values, and the expressions of its templates */
     struct mg_guard *guard;             /* `require` of the order; NULL: none */
     bool has_guards;                    /* of steps: `when`, `require` or `needs` */
+    bool has_signals;                   /* of steps that wait for one */
 };
 
 /* A reference into the payload by the `do` of a step that waits for no other, or by an undo. Without the
@@ -170,12 +197,22 @@ enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int s
  * found; `ret_why` has the reason. Any other result leaves `ret_why` undefined. */
 enum mg_fact mg_workflow_wait_until(const struct mg_render_input *input, int step, int64_t *ret_until_ms,
                                     struct mg_buf *ret_why);
+/* The key by which a signal finds the order of this step, which is about to wait for it. False: its definition
+ * names none. MG_FACT_ERROR: it cannot be made; `ret_why` has the reason. */
+enum mg_fact mg_workflow_signal_key(const struct mg_render_input *input, int step, struct mg_buf *ret_key,
+                                    struct mg_buf *ret_why);
+/* The meaning of a signal's payload for its step: of the definition's `done_when` and `refused_when`. Without
+ * these each signal is done. `ret_why`: as of mg_workflow_answer. */
+enum mg_answer_meaning mg_workflow_signal_judge(const struct mg_render_input *input, int step,
+                                                struct mg_slice payload,
+                                                char ret_why[MG_ERROR_TEXT_MAX + 1]);
 /* The service that a step calls, or "waits". */
 static inline const char *mg_workflow_place(const struct mg_workflow *workflow, int step)
 {
     return workflow->plan.steps[step].is_wait ? "waits" : workflow->steps[step].service;
 }
-/* The end of a wait, as written: "for" with "3d", or "until" with its expression. False: it is a call. */
+/* The end of a wait, as written: "for" with "3d", "until" with its expression, or "for signal" with its name.
+ * False: it is a call. */
 bool mg_workflow_wait(const struct mg_workflow *workflow, int step, const char **ret_word,
                       struct mg_slice *ret_text);
 /* The number of a guard's condition: requirements count from 0. */

@@ -23,6 +23,7 @@ struct witness {
     uint32_t revived_at[WORLD_STEPS];      /* attempts up to here precede a resending command */
     bool may_do_again[WORLD_STEPS];        /* although it may have happened: absent, or a word */
     int64_t wait_until_ms[WORLD_STEPS];    /* the moment of a wait, since it was last opened */
+    bool has_early_signal[WORLD_STEPS];    /* one came before the step began to wait */
     bool is_let_go[WORLD_STEPS];           /* by its guard, since the step was last pending */
     bool open_alerts[WORLD_STEPS + 1][MG_ALERT_COUNT]; /* [0]: the order's */
     char failure[256];                                 /* the first broken law */
@@ -187,6 +188,10 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
     }
     if (cause->kind == MG_CAUSE_SETTLE) {
         witness->is_maybe[i] = witness->is_maybe[i] && cause->settle.outcome == MG_OUTCOME_DONE;
+        return;
+    }
+    if (cause->kind == MG_CAUSE_SIGNAL) {
+        witness->is_maybe[i] = witness->is_maybe[i] && cause->signal.fact != MG_SIGNAL_FACT_REFUSED;
         return;
     }
     if (cause->kind != MG_CAUSE_REPLY && cause->kind != MG_CAUSE_OVERDUE &&

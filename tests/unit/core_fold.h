@@ -14,6 +14,9 @@ static inline struct mg_cause facts_find(struct witness *witness, int step)
     if (world_fault(world, 15)) {
         cause.facts.fact = world_chance(world, 50) ? MG_FACT_REFUSE : MG_FACT_ERROR;
     }
+    if (witness->plan.steps[step].is_signal && witness->has_early_signal[step]) {
+        cause.facts.signal = world_chance(world, 70) ? MG_SIGNAL_FACT_DONE : MG_SIGNAL_FACT_REFUSED;
+    }
     if (witness->plan.steps[step].is_until) { /* the moment may have passed */
         cause.facts.until_ms = world->now_ms - 5000 + world_pick(world, 30000);
     }

@@ -145,7 +145,7 @@ static void verdicts_look(struct witness *witness, const struct mg_cause *cause)
         if (verdict == MG_REASON_NONE) {
             WITNESS(witness,
                     transition->step < 0 || transition->to != MG_STEP_SKIPPED ||
-                        cause->kind == MG_CAUSE_SKIP ||
+                        cause->kind == MG_CAUSE_SKIP || is_timed_out(witness, cause) ||
                         (cause->kind == MG_CAUSE_SETTLE && transition->from == MG_STEP_SKIPPED),
                     "step %d is skipped for %s", transition->step, mg_reason_name(transition->reason));
             continue;

@@ -270,6 +270,11 @@ static inline void witness_transitions(struct witness *witness)
     }
 }
 
+static inline bool is_timed_out(const struct witness *witness, const struct mg_cause *cause)
+{
+    return cause->kind == MG_CAUSE_DUE && witness->plan.steps[cause->step].is_signal;
+}
+
 /* Law 7, waiting is not failing: a step that waits for its service uses up no attempt. */
 static inline void witness_counts(struct witness *witness, const struct mg_cause *cause)
 {
@@ -277,7 +282,10 @@ static inline void witness_counts(struct witness *witness, const struct mg_cause
     const struct mg_order *before = &witness->before, *after = &witness->order;
     bool may_count = cause->kind == MG_CAUSE_UNRENDERABLE || cause->kind == MG_CAUSE_REQUEST_CHANGED ||
                      (cause->kind == MG_CAUSE_FACTS &&
-                      (cause->facts.fact == MG_FACT_REFUSE || cause->facts.fact == MG_FACT_ERROR));
+                      (cause->facts.fact == MG_FACT_REFUSE || cause->facts.fact == MG_FACT_ERROR ||
+                       cause->facts.signal == MG_SIGNAL_FACT_REFUSED)) ||
+                     (cause->kind == MG_CAUSE_SIGNAL && cause->signal.fact == MG_SIGNAL_FACT_REFUSED) ||
+                     is_timed_out(witness, cause);
     if (cause->kind == MG_CAUSE_REPLY) {
         may_count = !reply.is_service_down || reply.outcome == MG_OUTCOME_PERMANENT ||
                     reply.outcome == MG_OUTCOME_ABSENT;
@@ -376,6 +384,34 @@ static inline bool has_opened(const struct witness *witness, int i)
     return false;
 }
 
+/* The end of a wait for a signal is one of that signal, or of its time-out. */
+static inline void witness_signal(struct witness *witness, const struct mg_cause *cause, int i)
+{
+    const struct mg_step *before = &witness->before.steps[i], *after = &witness->order.steps[i];
+    bool is_fact = cause->kind == MG_CAUSE_FACTS && cause->step == i;
+    bool is_signal = cause->kind == MG_CAUSE_SIGNAL && cause->step == i;
+    enum mg_signal_fact fact = is_fact     ? cause->facts.signal
+                               : is_signal ? cause->signal.fact
+                                           : MG_SIGNAL_FACT_NONE;
+    bool is_over = is_timed_out(witness, cause) && cause->step == i &&
+                   witness->wait_until_ms[i] <= witness->context.now_ms;
+    bool is_by_operator =
+        cause->step == i && (cause->kind == MG_CAUSE_SETTLE || cause->kind == MG_CAUSE_SKIP);
+    if (after->state == before->state || is_by_operator) {
+        return;
+    }
+    WITNESS(witness, after->state != MG_STEP_DONE || fact == MG_SIGNAL_FACT_DONE, "wait %d: done without a signal",
+            i);
+    WITNESS(witness,
+            before->state != MG_STEP_WAITING || after->state != MG_STEP_FAILED || fact == MG_SIGNAL_FACT_REFUSED ||
+                (is_over && !witness->plan.steps[i].is_skipped_when_over),
+            "wait %d: failed without a reason", i);
+    WITNESS(witness,
+            before->state != MG_STEP_WAITING || after->state != MG_STEP_SKIPPED ||
+                (is_over && witness->plan.steps[i].is_skipped_when_over),
+            "wait %d: skipped without a reason", i);
+}
+
 /* A wait calls nothing and is in no doubt. It is open until its moment, unless an operator ends it or the
  * order turns back; no other cause moves that moment. */
 static inline void witness_wait(struct witness *witness, const struct mg_cause *cause, int i)
@@ -399,11 +435,15 @@ static inline void witness_wait(struct witness *witness, const struct mg_cause *
     }
     WITNESS(witness,
             after->state != MG_STEP_DONE || before->state == MG_STEP_DONE || is_by_operator ||
-                witness->wait_until_ms[i] <= witness->context.now_ms,
+                plan->is_signal || witness->wait_until_ms[i] <= witness->context.now_ms,
             "wait %d ends before its moment", i);
+    if (plan->is_signal) {
+        witness_signal(witness, cause, i);
+    }
     WITNESS(witness,
-            after->state != MG_STEP_WAITING || (after->due_at_ms == witness->wait_until_ms[i] &&
-                                                after->due_at_ms != 0 && after->reason == MG_REASON_SLEEPING),
+            after->state != MG_STEP_WAITING ||
+                (after->due_at_ms == witness->wait_until_ms[i] && after->due_at_ms != 0 &&
+                 after->reason == (plan->is_signal ? MG_REASON_AWAITING_SIGNAL : MG_REASON_SLEEPING)),
             "wait %d: its moment has moved", i);
     WITNESS(witness,
             before->state != MG_STEP_WAITING || after->state != MG_STEP_PENDING || is_turned_back(witness) ||

@@ -47,9 +47,12 @@ static void learn_make(struct world *world, struct mg_step_plan *step)
 
 static void wait_make(struct world *world, struct mg_step_plan *step)
 {
-    bool is_until = coin(world, 50);
-    *step = (struct mg_step_plan){
-        .is_wait = true, .is_until = is_until, .wait_ms = is_until ? 0 : 1 + world_pick(world, 30000)};
+    bool is_signal = coin(world, 40), is_until = !is_signal && coin(world, 50);
+    *step = (struct mg_step_plan){.is_wait = true,
+                                  .is_until = is_until,
+                                  .is_signal = is_signal,
+                                  .is_skipped_when_over = is_signal && coin(world, 40),
+                                  .wait_ms = is_until ? 0 : 1 + world_pick(world, 30000)};
 }
 
 static void call_make(struct world *world, struct mg_step_plan *step)
@@ -104,7 +107,7 @@ static void plan_make(struct witness *witness)
             step->after |= coin(world, 45) ? UINT64_C(1) << order[j] : 0;
         }
         step->needs = has_guards ? step->after & world_random(world) : 0;
-        step->has_guard = step->is_until || (has_guards && coin(world, 40));
+        step->has_guard = step->is_until || step->is_signal || (has_guards && coin(world, 40));
     }
     for (int round = 0; round < plan->step_count; round++) {
         for (int i = 0; i < plan->step_count; i++) {
@@ -308,6 +311,44 @@ static void stray_cause(struct witness *witness)
     (void)decide(witness, cause);
 }
 
+/* ---- clients, and services that call back ---- */
+
+static void wait_signal(struct witness *witness, int step)
+{
+    static const enum mg_signal_fact facts[] = {MG_SIGNAL_FACT_KEPT, MG_SIGNAL_FACT_DONE, MG_SIGNAL_FACT_DONE, MG_SIGNAL_FACT_REFUSED};
+    bool is_early = witness->order.steps[step].state == MG_STEP_PENDING;
+    struct mg_cause cause = {
+        .kind = MG_CAUSE_SIGNAL,
+        .step = step,
+        .signal = {.fact = is_early ? MG_SIGNAL_FACT_KEPT : facts[world_pick(&witness->world, 4)]}};
+    enum mg_verdict verdict = decide(witness, cause);
+    witness->has_early_signal[step] = witness->has_early_signal[step] || (is_early && verdict == MG_GO);
+}
+
+/* A service does not lie, either: it calls back about work that is done, or refused for good. */
+static void service_call_back(struct witness *witness, int step)
+{
+    const struct mg_step *at = &witness->order.steps[step];
+    const struct remote_key *key = &witness->world.keys[step][at->generation % WORLD_GENERATIONS];
+    bool is_refused = key->is_work_refused && !key->is_working;
+    if (witness->plan.steps[step].finish_within_ms > 0 && (key->stands || is_refused)) {
+        struct mg_cause cause = {.kind = MG_CAUSE_SIGNAL,
+                                 .step = step,
+                                 .signal = {.fact = key->stands ? MG_SIGNAL_FACT_DONE : MG_SIGNAL_FACT_REFUSED}};
+        (void)decide(witness, cause);
+    }
+}
+
+static void signal_send(struct witness *witness)
+{
+    int step = world_pick(&witness->world, witness->order.step_count);
+    if (witness->plan.steps[step].is_signal) {
+        wait_signal(witness, step);
+    } else if (!witness->plan.steps[step].is_wait) {
+        service_call_back(witness, step);
+    }
+}
+
 /* ---- the operator does not lie: settles "done" for effects that stand, "absent" for others ---- */
 
 static enum mg_verdict operate(struct witness *witness, enum mg_cause_kind kind, int step,
@@ -455,6 +496,9 @@ static void faults_make(struct witness *witness)
     }
     if (coin(world, 4)) {
         operator_meddle(witness);
+    }
+    if (coin(world, 12)) {
+        signal_send(witness);
     }
 }
 
