@@ -83,6 +83,11 @@ static const char *const alerts[] = {
 #define MG_ALERT(NAME, word, text) word,
 #include "core/words.def"
 };
+static const char *const signal_outcomes[] = {
+    "", /* none */
+#define MG_SIGNAL_OUTCOME(NAME, word) word,
+#include "core/words.def"
+};
 static const char *const bulk_states[] = {
 #define MG_BULK_STATE(NAME, word) word,
 #include "core/words.def"
@@ -103,6 +108,7 @@ MG_WORDS(enum mg_goal, mg_goal_name, mg_goal_parse, goals)
 MG_WORDS(enum mg_status, mg_status_name, mg_status_word_parse, statuses)
 MG_WORDS(enum mg_reason, mg_reason_name, mg_reason_parse, reasons)
 MG_WORDS(enum mg_alert, mg_alert_name, mg_alert_word_parse, alerts)
+MG_WORDS(enum mg_signal_outcome, mg_signal_outcome_name, mg_signal_outcome_parse, signal_outcomes)
 MG_WORDS(enum mg_bulk_state, mg_bulk_state_name, mg_bulk_state_parse, bulk_states)
 MG_WORDS(enum mg_bulk_result, mg_bulk_result_name, mg_bulk_result_parse, bulk_results)
 

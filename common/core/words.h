@@ -71,6 +71,12 @@ enum mg_alert {
 #include "core/words.def"
     MG_ALERT_COUNT
 };
+enum mg_signal_outcome {
+    MG_SIGNAL_NONE, /* the command was no signal, or was not decided on; it has no word */
+#define MG_SIGNAL_OUTCOME(NAME, word) MG_SIGNAL_##NAME,
+#include "core/words.def"
+    MG_SIGNAL_OUTCOME_COUNT
+};
 enum mg_bulk_state {
 #define MG_BULK_STATE(NAME, word) MG_BULK_##NAME,
 #include "core/words.def"
@@ -100,6 +106,7 @@ const char *mg_reason_name(enum mg_reason reason);
 const char *mg_reason_text(enum mg_reason reason);
 const char *mg_alert_name(enum mg_alert alert);
 const char *mg_alert_text(enum mg_alert alert);
+const char *mg_signal_outcome_name(enum mg_signal_outcome outcome);
 const char *mg_bulk_state_name(enum mg_bulk_state state);
 const char *mg_bulk_result_name(enum mg_bulk_result result);
 
@@ -115,6 +122,7 @@ bool mg_goal_parse(const char *word, size_t len, enum mg_goal *ret);
 bool mg_status_word_parse(const char *word, size_t len, enum mg_status *ret);
 bool mg_reason_parse(const char *word, size_t len, enum mg_reason *ret);
 bool mg_alert_word_parse(const char *word, size_t len, enum mg_alert *ret);
+bool mg_signal_outcome_parse(const char *word, size_t len, enum mg_signal_outcome *ret);
 bool mg_bulk_state_parse(const char *word, size_t len, enum mg_bulk_state *ret);
 bool mg_bulk_result_parse(const char *word, size_t len, enum mg_bulk_result *ret);
 

@@ -31,5 +31,9 @@ const char *const MG_WORDS_ALERT[] = {
 #define MG_ALERT(NAME, word, text) word,
 #include "core/words.def"
     NULL};
+const char *const MG_WORDS_SIGNAL_OUTCOME[] = {
+#define MG_SIGNAL_OUTCOME(NAME, word) word,
+#include "core/words.def"
+    NULL};
 
 const char *const MG_WORDS_METHOD[] = {"GET", "POST", "PUT", "PATCH", "DELETE", NULL};

@@ -12,9 +12,10 @@
 #include "json/reader.h"
 #include "wire/message_write.h"
 
-static const char *const NAMES[] = {"v",       "command_id", "command",        "order_id", "step", "attempt",
-                                    "version", "seq",        "outcome",        "result",   "by",   "reason",
-                                    "set",     "repeat",     "without_output", NULL};
+static const char *const NAMES[] = {"v",       "command_id", "command", "order_id",   "step",
+                                    "attempt", "version",    "seq",     "outcome",    "result",
+                                    "by",      "reason",     "set",     "repeat",     "without_output",
+                                    "signal",  "key",        "payload", "generation", NULL};
 static const char *const SET_NAMES[] = {"pointer", "value", NULL};
 
 #define POINTER_MAX_BYTES 511 /* of a repair; no order has deeper places */
@@ -29,6 +30,7 @@ static const struct {
     {MG_CAUSE_EXPIRED, false, false, false, false, false, 0},
     {MG_CAUSE_NUDGE, false, false, false, false, false, 0},
     {MG_CAUSE_OWED, false, false, true, false, false, 0},
+    {MG_CAUSE_SIGNAL, false, false, false, false, false, 0},
     {MG_CAUSE_RESUME, false, false, false, false, true, 0},
     {MG_CAUSE_RESTART, false, false, false, false, false, 0},
     {MG_CAUSE_SETTLE, true, false, false, true, false, 0},
@@ -52,7 +54,35 @@ static bool is_command_id(const char *text, size_t len)
 {
     return mg_order_id_is_valid(text, len); /* a UUID, or any id of the sender in the same characters */
 }
-#define COMMAND_ID_RIGHT "1 to 36 characters A-Z, a-z, 0-9, \".\", \"_\", \":\", \"-\" (a UUID)"
+#define COMMAND_ID_RIGHT                                                                                     \
+    "1 to 64 characters A-Z, a-z, 0-9, \".\", \"_\", \":\", \"-\" (a UUID, or the id of an event)"
+
+bool mg_signal_key_is_valid(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        /* U+0080 to U+009F */
+        bool is_c1 = byte == 0xc2 && i + 1 < len && (unsigned char)text[i + 1] < 0xa0;
+        if (byte < ' ' || byte == 0x7f || is_c1) {
+            return false;
+        }
+    }
+    return len > 0;
+}
+#define SIGNAL_KEY_RIGHT "1 to 256 bytes of text without control characters"
+
+static void signal_write(struct mg_json_writer *json, const struct mg_command *command)
+{
+    mg_message_put_text_if(json, "key", command->key);
+    mg_message_put_text_if(json, "signal", command->signal);
+    if (command->signal[0] == '\0') {
+        mg_message_put_text(json, "step", command->step);
+        mg_json_member_int(json, "generation", command->generation);
+    }
+    if (command->payload.data != NULL) {
+        mg_json_member_raw(json, "payload", command->payload);
+    }
+}
 
 void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
 {
@@ -67,7 +97,10 @@ void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
     mg_json_member_int(&json, "v", 1);
     mg_message_put_text(&json, "command_id", command->command_id);
     mg_json_member_word(&json, "command", mg_cause_name(command->kind));
-    mg_message_put_text(&json, "order_id", command->order_id);
+    mg_message_put_text_if(&json, "order_id", command->order_id);
+    if (command->kind == MG_CAUSE_SIGNAL) {
+        signal_write(&json, command);
+    }
     if (COMMANDS[index].has_step || command->is_repeat) {
         mg_message_put_text(&json, "step", command->step);
     }
@@ -175,6 +208,38 @@ static void refuse_foreign(const struct mg_json_object *object, const char *comm
     }
 }
 
+/* A callback is addressed by the order and the step that called the service; any other signal by its name and
+ * either the order or a key. */
+static void read_signal(const struct mg_json_object *object, struct mg_command *command)
+{
+    bool is_callback = mg_json_get(object, "step", MG_OPTIONAL).data != NULL;
+    const char *sort = is_callback ? "signal with a step" : "signal without a step";
+
+    refuse_foreign(object, sort, "signal", !is_callback);
+    refuse_foreign(object, sort, "key", !is_callback);
+    refuse_foreign(object, sort, "generation", is_callback);
+    if (is_callback) {
+        mg_json_get_name(object, "step", MG_REQUIRED, command->step);
+        command->generation =
+            (uint32_t)mg_json_get_integer(object, "generation", MG_REQUIRED, 0, UINT32_MAX, 0);
+    } else {
+        mg_json_get_name(object, "signal", MG_REQUIRED, command->signal);
+        mg_json_get_checked(object, "key", MG_OPTIONAL, mg_signal_key_is_valid, SIGNAL_KEY_RIGHT, command->key,
+                            sizeof(command->key));
+    }
+    if (command->key[0] != '\0') {
+        refuse_foreign(object, "signal with a key", "order_id", false);
+    }
+    command->payload = mg_json_get(object, "payload", MG_OPTIONAL);
+    if (command->payload.data == NULL) {
+        command->payload = mg_slice_of("null");
+    }
+    if (command->payload.len > MG_SIGNAL_PAYLOAD_MAX) {
+        mg_json_member_fault(object, MG_BAD_INPUT, "payload", "%zu bytes; up to %d are allowed",
+                             command->payload.len, MG_SIGNAL_PAYLOAD_MAX);
+    }
+}
+
 static void read_by_kind(const struct mg_json_object *object, int index, struct mg_arena *arena,
                          struct mg_command *command)
 {
@@ -187,7 +252,12 @@ static void read_by_kind(const struct mg_json_object *object, int index, struct 
     command->is_repeat = is_resume && mg_json_get_bool(object, "repeat", MG_OPTIONAL, false);
     command->is_without_output = is_resume && mg_json_get_bool(object, "without_output", MG_OPTIONAL, false);
     bool has_step = COMMANDS[index].has_step || command->is_repeat;
-    refuse_foreign(object, word, "step", has_step);
+    bool is_signal = command->kind == MG_CAUSE_SIGNAL;
+    refuse_foreign(object, word, "step", has_step || is_signal);
+    refuse_foreign(object, word, "signal", is_signal);
+    refuse_foreign(object, word, "key", is_signal);
+    refuse_foreign(object, word, "payload", is_signal);
+    refuse_foreign(object, word, "generation", is_signal);
     refuse_foreign(object, word, "attempt", COMMANDS[index].has_attempt);
     refuse_foreign(object, word, "seq", COMMANDS[index].has_seq);
     refuse_foreign(object, word, "outcome", COMMANDS[index].has_outcome);
@@ -216,6 +286,9 @@ static void read_by_kind(const struct mg_json_object *object, int index, struct 
             read_set(object, entry, arena, command);
         }
     }
+    if (is_signal) {
+        read_signal(object, command);
+    }
 }
 
 enum mg_class mg_command_parse(struct mg_slice body, const struct mg_json_limits *limits,
@@ -235,11 +308,13 @@ enum mg_class mg_command_parse(struct mg_slice body, const struct mg_json_limits
     mg_json_version_check(&object);
     mg_json_get_checked(&object, "command_id", MG_REQUIRED, is_command_id, COMMAND_ID_RIGHT,
                         command.command_id, sizeof(command.command_id));
-    mg_json_get_order_id(&object, "order_id", MG_REQUIRED, command.order_id);
     command.version = (uint64_t)mg_json_get_integer(&object, "version", MG_OPTIONAL, 1, INT64_MAX, 0);
     mg_json_get_text(&object, "by", MG_REQUIRED, command.by, sizeof(command.by));
     mg_json_get_text(&object, "reason", MG_OPTIONAL, command.reason, sizeof(command.reason));
     int index = mg_json_get_word(&object, "command", MG_REQUIRED, words, MG_STALE, -1);
+    bool has_key = index >= 0 && COMMANDS[index].kind == MG_CAUSE_SIGNAL &&
+                   mg_json_get(&object, "key", MG_OPTIONAL).data != NULL;
+    mg_json_get_order_id(&object, "order_id", has_key ? MG_OPTIONAL : MG_REQUIRED, command.order_id);
     if (index >= 0) {
         command.kind = COMMANDS[index].kind;
         read_by_kind(&object, index, arena, &command);

@@ -13,18 +13,28 @@
 #define MG_COMMAND_BY_MAX     127
 #define MG_COMMAND_SETS_MAX   16    /* repairs of the payload in one resume */
 #define MG_COMMAND_RESULT_MAX 65536 /* bytes of a result; of an agent's reply by default, too */
+/* An event's own id in the sender's system fits, as an order's does. */
+#define MG_COMMAND_ID_MAX MG_ORDER_ID_MAX
+/* Bytes of a key. It is part of an index's key, of which PostgreSQL takes 2700. */
+#define MG_SIGNAL_KEY_MAX 256
+/* Bytes of a payload: it becomes the result of a step, which has this bound, too. */
+#define MG_SIGNAL_PAYLOAD_MAX MG_COMMAND_RESULT_MAX
+
+bool mg_signal_key_is_valid(const char *text, size_t len);
 
 struct mg_command {
-    char command_id[MG_UUID_SIZE]; /* also the message_id; the same command sent twice causes one change */
-    /* OVERDUE DUE EXPIRED NUDGE OWED RESUME RESTART SETTLE SKIP COMPENSATE CANCEL */
+    /* Also the message_id; the same command sent twice causes one change. */
+    char command_id[MG_COMMAND_ID_MAX + 1];
+    /* OVERDUE DUE EXPIRED NUDGE OWED SIGNAL RESUME RESTART SETTLE SKIP COMPENSATE CANCEL */
     enum mg_cause_kind kind;
-    char order_id[MG_ORDER_ID_MAX + 1];
-    char step[MG_NAME_MAX + 1]; /* overdue, due, settle, skip; resume with is_repeat; "" else */
-    uint32_t attempt;           /* overdue, due; 0 else */
-    uint64_t version;           /* the version that was the basis of the decision; 0: not given */
-    uint64_t seq;               /* owed: number of the event with owed statuses */
-    enum mg_outcome outcome;    /* settle: done or absent */
-    struct mg_slice result;     /* settle as done: the step's result, borrowed from the body; absent: none */
+    char order_id[MG_ORDER_ID_MAX + 1]; /* "": a signal with a key */
+    /* overdue, due, settle, skip; resume with is_repeat; signal of a service, a callback; "" else */
+    char step[MG_NAME_MAX + 1];
+    uint32_t attempt;        /* overdue, due; 0 else */
+    uint64_t version;        /* the version that was the basis of the decision; 0: not given */
+    uint64_t seq;            /* owed: number of the event with owed statuses */
+    enum mg_outcome outcome; /* settle: done or absent */
+    struct mg_slice result;  /* settle as done: the step's result, borrowed from the body; absent: none */
     char by[MG_COMMAND_BY_MAX + 1];
     char reason[MG_COMMAND_REASON_MAX + 1];
     bool is_repeat;         /* resume: the do of `step`, or its failed undo, goes out once more */
@@ -32,7 +42,11 @@ struct mg_command {
     int set_count;          /* resume: repairs of the payload */
     struct {
         struct mg_slice pointer, value;
-    } sets[MG_COMMAND_SETS_MAX]; /* pointer: plain text; borrowed from body/arena */
+    } sets[MG_COMMAND_SETS_MAX];     /* pointer: plain text; borrowed from body/arena */
+    char signal[MG_NAME_MAX + 1];    /* signal: its name; "": a callback */
+    char key[MG_SIGNAL_KEY_MAX + 1]; /* signal: in place of the order's id */
+    struct mg_slice payload;         /* signal: any JSON, borrowed from the body; not given: null */
+    uint32_t generation;             /* callback: of the key with which the step's do went out */
 };
 
 void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body);
@@ -45,12 +59,13 @@ const char *
 mg_command_verdict_name(enum mg_command_verdict verdict); /* "done", "conflict", "not_found", "invalid" */
 
 struct mg_command_result {
-    char command_id[MG_UUID_SIZE];
-    char order_id[MG_ORDER_ID_MAX + 1];
+    char command_id[MG_COMMAND_ID_MAX + 1];
+    char order_id[MG_ORDER_ID_MAX + 1]; /* "": of a signal with a key for which there is no order yet */
     enum mg_command_verdict verdict;
+    enum mg_signal_outcome signal;        /* of a signal that was decided on; else NONE */
     bool may_pass;                        /* invalid: the same command may succeed later */
-    uint64_t version;                     /* the order's current version */
-    enum mg_order_state state;            /* the order's current state; undefined for not_found and invalid */
+    uint64_t version;                     /* the order's current version; 0: there is no order */
+    enum mg_order_state state;            /* the order's current state; undefined if there is no version */
     char text[MG_COMMAND_REASON_MAX + 1]; /* the reason, for people */
 };
 void mg_command_result_write(const struct mg_command_result *result, struct mg_buf *ret_body);

@@ -7,7 +7,7 @@
 #include "wire/message_write.h"
 
 static const char *const NAMES[] = {"v",     "command_id", "order_id", "verdict", "version",
-                                    "state", "text",       "may_pass", NULL};
+                                    "state", "text",       "may_pass", "signal",  NULL};
 static const char *const VERDICTS[] = {"done", "conflict", "not_found", "invalid", NULL};
 
 const char *mg_command_verdict_name(enum mg_command_verdict verdict)
@@ -15,9 +15,10 @@ const char *mg_command_verdict_name(enum mg_command_verdict verdict)
     return VERDICTS[verdict];
 }
 
-static bool names_the_order(int verdict)
+/* Not that of a signal with a key for which there is no order yet. */
+static bool has_state(int verdict, const char *order_id)
 {
-    return verdict == MG_COMMAND_DONE || verdict == MG_COMMAND_CONFLICT;
+    return order_id[0] != '\0' && (verdict == MG_COMMAND_DONE || verdict == MG_COMMAND_CONFLICT);
 }
 
 void mg_command_result_write(const struct mg_command_result *result, struct mg_buf *ret_body)
@@ -29,7 +30,10 @@ void mg_command_result_write(const struct mg_command_result *result, struct mg_b
     mg_message_put_text_if(&json, "command_id", result->command_id);
     mg_message_put_text_if(&json, "order_id", result->order_id);
     mg_json_member_word(&json, "verdict", mg_command_verdict_name(result->verdict));
-    if (names_the_order((int)result->verdict)) {
+    if (result->signal != MG_SIGNAL_NONE) {
+        mg_json_member_word(&json, "signal", mg_signal_outcome_name(result->signal));
+    }
+    if (has_state((int)result->verdict, result->order_id)) {
         mg_json_member_int(&json, "version", (int64_t)result->version);
         mg_json_member_word(&json, "state", mg_order_state_name(result->state));
     }
@@ -55,12 +59,14 @@ enum mg_class mg_command_result_parse(struct mg_slice body, struct mg_command_re
     int verdict = mg_json_get_word(&object, "verdict", MG_REQUIRED, VERDICTS, MG_STALE, -1);
     /* An invalid command may lack its ids. */
     enum mg_json_need need = verdict == MG_COMMAND_INVALID ? MG_OPTIONAL : MG_REQUIRED;
-    mg_json_get_checked(&object, "command_id", need, mg_order_id_is_valid, "1 to 36 characters (a UUID)",
+    mg_json_get_checked(&object, "command_id", need, mg_order_id_is_valid, "1 to 64 characters (a UUID)",
                         result.command_id, sizeof(result.command_id));
-    mg_json_get_order_id(&object, "order_id", need, result.order_id);
+    int signal = mg_json_get_word(&object, "signal", MG_OPTIONAL, MG_WORDS_SIGNAL_OUTCOME, MG_STALE, -1);
+    result.signal = (enum mg_signal_outcome)(signal + 1); /* -1: none */
+    mg_json_get_order_id(&object, "order_id", signal < 0 ? need : MG_OPTIONAL, result.order_id);
     mg_json_get_text(&object, "text", MG_REQUIRED, result.text, sizeof(result.text));
     result.may_pass = mg_json_get_bool(&object, "may_pass", MG_OPTIONAL, false);
-    if (names_the_order(verdict)) {
+    if (has_state(verdict, result.order_id)) {
         result.version = (uint64_t)mg_json_get_integer(&object, "version", MG_REQUIRED, 1, INT64_MAX, 0);
         int state = mg_json_get_word(&object, "state", MG_REQUIRED, MG_WORDS_ORDER_STATE, MG_STALE, 0);
         if (state >= 0) {

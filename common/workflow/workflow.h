@@ -201,11 +201,6 @@ enum mg_fact mg_workflow_wait_until(const struct mg_render_input *input, int ste
  * names none. MG_FACT_ERROR: it cannot be made; `ret_why` has the reason. */
 enum mg_fact mg_workflow_signal_key(const struct mg_render_input *input, int step, struct mg_buf *ret_key,
                                     struct mg_buf *ret_why);
-/* The meaning of a signal's payload for its step: of the definition's `done_when` and `refused_when`. Without
- * these each signal is done. `ret_why`: as of mg_workflow_answer. */
-enum mg_answer_meaning mg_workflow_signal_judge(const struct mg_render_input *input, int step,
-                                                struct mg_slice payload,
-                                                char ret_why[MG_ERROR_TEXT_MAX + 1]);
 /* The service that a step calls, or "waits". */
 static inline const char *mg_workflow_place(const struct mg_workflow *workflow, int step)
 {

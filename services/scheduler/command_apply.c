@@ -16,6 +16,7 @@
 #include "fold.h"
 #include "order_input.h"
 #include "repair.h"
+#include "signal_apply.h"
 
 /* All other kinds are the operator's. */
 static bool is_supervisors(enum mg_cause_kind kind)
@@ -29,19 +30,44 @@ bool mg_command_comes_again(const struct mg_item *item)
     return item->command != NULL && is_supervisors(item->command->kind) && !item->work->is_again;
 }
 
+/* Supervisors set no reply_to. A client names a queue of its own; its gateway names one that the broker has named
+ * for the gateway alone, which no other client can guess. */
+static bool may_answer(const struct mg_delivery *delivery)
+{
+    static const char NAMED_BY_BROKER[] = "amq.gen-";
+    struct mg_slice client, queue = delivery->reply_to;
+    enum mg_commander commander = mg_topology_commander(delivery->exchange, &client);
+    bool is_named_by_broker = queue.len > sizeof(NAMED_BY_BROKER) - 1 &&
+                              memcmp(queue.data, NAMED_BY_BROKER, sizeof(NAMED_BY_BROKER) - 1) == 0;
+    if (queue.len == 0 || mg_topology_is_reserved(queue)) {
+        return false;
+    }
+    switch (commander) {
+    case MG_COMMANDER_OPERATOR:
+    case MG_COMMANDER_GATEWAY:
+        return true;
+    case MG_COMMANDER_CLIENT:
+        return is_named_by_broker || mg_topology_is_queue_of(client, queue);
+    case MG_COMMANDER_CALLBACK:
+        return is_named_by_broker;
+    case MG_COMMANDER_SUPERVISOR:
+    case MG_COMMANDER_NONE:
+        break;
+    }
+    return false;
+}
+
 /* The result for an operator's or a gateway's command with a reply_to; else NULL. Supervisors set no
  * reply_to, so a result for one would go to a foreign queue. */
 static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item *item,
-                                   enum mg_command_verdict verdict, bool may_pass,
-                                   const struct mg_order_record *record, const char *text)
+                                   enum mg_command_verdict verdict, enum mg_signal_outcome signal,
+                                   bool may_pass, const struct mg_order_record *record, const char *text)
 {
     const struct mg_delivery *delivery = item->work->delivery;
-    enum mg_commander commander = mg_topology_commander(delivery->exchange);
-    if (delivery->reply_to.len == 0 || mg_topology_is_reserved(delivery->reply_to) ||
-        (commander != MG_COMMANDER_OPERATOR && commander != MG_COMMANDER_GATEWAY)) {
+    if (!may_answer(delivery)) {
         return NULL;
     }
-    struct mg_command_result result = {.verdict = verdict, .may_pass = may_pass};
+    struct mg_command_result result = {.verdict = verdict, .signal = signal, .may_pass = may_pass};
     if (item->command != NULL) {
         memcpy(result.command_id, item->command->command_id, sizeof(result.command_id));
         memcpy(result.order_id, item->command->order_id, sizeof(result.order_id));
@@ -69,20 +95,26 @@ static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item 
 
 void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, bool may_pass, const char *text)
 {
-    struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, may_pass, NULL, text);
+    struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, MG_SIGNAL_NONE, may_pass, NULL, text);
     if (send != NULL) {
         mg_outbox_add(batch->outbox, send);
     }
     mg_work_settle(&batch->shared->works, item->work, MG_END_ACK);
 }
 
-static void result_add(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
-                       const char *text)
+void mg_command_answer_signal(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
+                              enum mg_signal_outcome signal, bool may_pass, const char *text)
 {
-    struct mg_send *send = result_make(batch, item, verdict, false, item->fold->record, text);
+    struct mg_send *send = result_make(batch, item, verdict, signal, may_pass, item->fold->record, text);
     if (send != NULL) {
         TAILQ_INSERT_TAIL(&item->fold->sends, send, entry);
     }
+}
+
+static void result_add(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
+                       const char *text)
+{
+    mg_command_answer_signal(batch, item, verdict, MG_SIGNAL_NONE, false, text);
 }
 
 /* The exchange proves the commander; the member `by` proves nothing. */
@@ -92,11 +124,16 @@ static bool is_allowed(const struct mg_delivery *delivery, const struct mg_comma
         [MG_COMMANDER_NONE] = "ignored a command from an exchange that does not carry commands",
         [MG_COMMANDER_OPERATOR] = "",
         [MG_COMMANDER_SUPERVISOR] = "ignored an operator's command that a supervisor published",
-        [MG_COMMANDER_GATEWAY] = "ignored a command that no client may give, from a gateway"};
-    enum mg_commander commander = mg_topology_commander(delivery->exchange);
-    if (commander == MG_COMMANDER_OPERATOR ||
+        [MG_COMMANDER_GATEWAY] = "ignored a command that no client may give, from a gateway",
+        [MG_COMMANDER_CLIENT] = "ignored a command that is no signal, from a client",
+        [MG_COMMANDER_CALLBACK] = "ignored a command that is no callback, from a gateway"};
+    enum mg_commander commander = mg_topology_commander(delivery->exchange, NULL);
+    bool is_signal = command->kind == MG_CAUSE_SIGNAL, is_callback = is_signal && command->step[0] != '\0';
+    if ((commander == MG_COMMANDER_OPERATOR && !is_callback) ||
         (commander == MG_COMMANDER_SUPERVISOR && is_supervisors(command->kind)) ||
-        (commander == MG_COMMANDER_GATEWAY && command->kind == MG_CAUSE_CANCEL)) {
+        (commander == MG_COMMANDER_GATEWAY && command->kind == MG_CAUSE_CANCEL) ||
+        (commander == MG_COMMANDER_CLIENT && is_signal && !is_callback) ||
+        (commander == MG_COMMANDER_CALLBACK && is_callback)) {
         return true;
     }
     mg_log(MG_LOG_ERROR, refusals[commander], MG_LOG_TEXT("order_id", command->order_id),
@@ -119,7 +156,8 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
     }
     if (class == MG_BAD_INPUT) {
         mg_log(MG_LOG_WARN, "a command cannot be read", MG_LOG_TEXT("why", err.text));
-        struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, false, NULL, err.text);
+        struct mg_send *send =
+            result_make(batch, item, MG_COMMAND_INVALID, MG_SIGNAL_NONE, false, NULL, err.text);
         if (send != NULL) {
             mg_outbox_add(batch->outbox, send);
         }
@@ -138,7 +176,8 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
     }
     item->command = command;
     item->order_id = command->order_id;
-    item->cause = mg_slice_of(command->command_id);
+    item->cause = command->kind == MG_CAUSE_SIGNAL ? mg_signal_identity(batch, command)
+                                                   : mg_slice_of(command->command_id);
     item->wants_event = work->is_again || !is_supervisors(command->kind);
     return true;
 }
@@ -302,6 +341,10 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
     if (fold->record == NULL) {
         mg_metric_add(batch->shared->series.unknown_orders, 1);
         result_add(batch, item, MG_COMMAND_NOT_FOUND, "there is no such order");
+        return;
+    }
+    if (command->kind == MG_CAUSE_SIGNAL) {
+        mg_signal_apply(batch, item);
         return;
     }
     int step = -1;

@@ -541,9 +541,10 @@ static void follow_decide(struct mg_batch *batch, struct mg_item *item, struct m
     if (is_guard) {
         follow->asked &= ~(UINT64_C(1) << followed.step);
         mg_guard_evaluate(batch, fold, followed.step, &after, &cause.facts);
-        brought.step = cause.facts.fact != MG_FACT_GO ? &after : NULL;
+        bool is_signal = fold->workflow->workflow->plan.steps[followed.step].is_signal;
+        brought.step = cause.facts.fact != MG_FACT_GO || is_signal ? &after : NULL;
     }
-    if (!is_guard || brought.step != NULL) {
+    if (!is_guard || cause.facts.fact != MG_FACT_GO || cause.facts.signal == MG_SIGNAL_FACT_REFUSED) {
         story.reason = after.error_text;
     }
     if (cause_decide(batch, item, &cause, &brought, story) == MG_GO) {

@@ -9,10 +9,12 @@
  */
 #include "guard_facts.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "failure.h"
+#include "kept_signals.h"
 #include "order_input.h"
 
 /* Bytes of a reason; the rest is cut. As long as the errors of agents. */
@@ -57,6 +59,36 @@ static enum mg_fact until_find(struct mg_batch *batch, const struct mg_order_inp
     return fact;
 }
 
+/* The signals that came before the step began: they may end it at once. Its key is marked while it waits. */
+static enum mg_fact signals_find(struct mg_batch *batch, struct mg_fold *fold,
+                                 const struct mg_order_input *input, int step, struct mg_step_record *after,
+                                 struct mg_cause_facts *facts, struct mg_buf *ret_why)
+{
+    const char *name = input->input.workflow->steps[step].signal->name;
+    char key[MG_NAME_MAX + 1 + MG_SIGNAL_KEY_MAX + 1] = "", text[MG_SIGNAL_KEY_MAX + 1];
+    struct mg_signal_sum sum;
+    struct mg_buf buf;
+    mg_buf_init_fixed(&buf, text, sizeof(text));
+    enum mg_fact fact = mg_workflow_signal_key(&input->input, step, &buf, ret_why);
+    if (fact == MG_FACT_ERROR) {
+        return fact;
+    }
+    if (fact == MG_FACT_GO) {
+        (void)snprintf(key, sizeof(key), "%s/%.*s", name, (int)buf.len, buf.data);
+    }
+    mg_kept_signals_sum(fold, step, after->open, &sum);
+    facts->signal = sum.fact;
+    bool is_ended = sum.fact != MG_SIGNAL_FACT_NONE;
+    after->open = mg_kept_signals_mark(batch, fold, after->open, is_ended ? "" : key, !is_ended);
+    if (sum.fact == MG_SIGNAL_FACT_DONE) {
+        after->result = sum.payload;
+    } else if (sum.fact == MG_SIGNAL_FACT_REFUSED) {
+        reason_keep(fold, MG_REASON_SIGNAL_REFUSED,
+                    mg_arena_printf(batch->arena, "%s (by %.*s)", sum.why, (int)sum.by.len, sum.by.data), after);
+    }
+    return MG_FACT_GO;
+}
+
 void mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step, struct mg_step_record *after,
                        struct mg_cause_facts *ret_facts)
 {
@@ -71,9 +103,14 @@ void mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step, s
     mg_buf_init(&why, WHY_MAX);
     enum mg_fact fact = mg_workflow_guard_decide(&input.input, step, &text, &why);
     ret_facts->until_ms = 0;
+    ret_facts->signal = MG_SIGNAL_FACT_NONE;
     if (fact == MG_FACT_GO) {
         mg_buf_clear(&why);
         fact = until_find(batch, &input, step, &ret_facts->until_ms, &why);
+    }
+    if (fact == MG_FACT_GO && fold->workflow->workflow->plan.steps[step].is_signal) {
+        mg_buf_clear(&why);
+        fact = signals_find(batch, fold, &input, step, after, ret_facts, &why);
     }
     enum mg_reason reason = reasons[fact];
     if (fact == MG_FACT_SKIP &&

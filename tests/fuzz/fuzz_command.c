@@ -10,6 +10,8 @@
 static void is_same_command(const struct mg_command *a, const struct mg_command *b)
 {
     FUZZ_REQUIRE(strcmp(a->command_id, b->command_id) == 0 && strcmp(a->order_id, b->order_id) == 0);
+    FUZZ_REQUIRE(strcmp(a->signal, b->signal) == 0 && strcmp(a->key, b->key) == 0);
+    FUZZ_REQUIRE(a->generation == b->generation && mg_slice_equal(a->payload, b->payload));
     FUZZ_REQUIRE(strcmp(a->step, b->step) == 0 && a->kind == b->kind && a->attempt == b->attempt);
     FUZZ_REQUIRE(a->version == b->version && a->seq == b->seq && a->outcome == b->outcome);
     FUZZ_REQUIRE(strcmp(a->by, b->by) == 0 && strcmp(a->reason, b->reason) == 0);
@@ -51,7 +53,8 @@ static void try_command(struct mg_slice body, struct mg_arena *arena)
         FUZZ_REQUIRE_REFUSAL(class, err, command);
         return;
     }
-    FUZZ_REQUIRE(mg_order_id_is_valid(command.order_id, strlen(command.order_id)));
+    bool has_order = mg_order_id_is_valid(command.order_id, strlen(command.order_id));
+    FUZZ_REQUIRE(has_order != (command.key[0] != '\0'));
     mg_buf_init(&first, FUZZ_TEXT_MAX);
     mg_buf_init(&second, FUZZ_TEXT_MAX);
     mg_command_write(&command, &first);

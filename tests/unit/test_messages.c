@@ -1,5 +1,6 @@
 /* Messages: a written message is read back the same, and a newer one is left for a newer reader. */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "service/service.h"
@@ -421,11 +422,92 @@ START_TEST(a_command_comes_back_with_what_belongs_to_it)
 }
 END_TEST
 
+/* Catches: an address, a name or a payload of a signal that is lost or changed on its way. */
+START_TEST(a_signal_comes_back_with_its_address_and_payload)
+{
+    static const struct mg_command SIGNALS[] = {
+        {.order_id = "o-1", .signal = "approved"},
+        {.key = "invoice/17 \xe2\x80\x93 Z\xc3\xbcrich", .signal = "paid"},
+        {.order_id = "o-1", .step = "charge", .generation = UINT32_MAX},
+    };
+    struct mg_command back = {0}, command = SIGNALS[_i];
+    command.kind = MG_CAUSE_SIGNAL;
+    memset(command.command_id, 'c', MG_COMMAND_ID_MAX);
+    (void)snprintf(command.by, sizeof(command.by), "shop");
+    command.payload = mg_slice_of("{\"amount\": 14.00}");
+    mg_command_write(&command, &body);
+    ck_assert_ok(mg_command_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DEFAULT, arena, &back, &err));
+    ck_assert_int_eq(back.kind, MG_CAUSE_SIGNAL);
+    ck_assert_str_eq(back.command_id, command.command_id);
+    ck_assert_str_eq(back.order_id, command.order_id);
+    ck_assert_str_eq(back.key, command.key);
+    ck_assert_str_eq(back.signal, command.signal);
+    ck_assert_str_eq(back.step, command.step);
+    ck_assert_uint_eq(back.generation, command.generation);
+    ck_assert(mg_slice_is(back.payload, "{\"amount\": 14.00}"));
+}
+END_TEST
+
+START_TEST(a_signal_without_a_payload_has_null)
+{
+    struct mg_command back = {0};
+    const char *text =
+        "{\"v\":1,\"command_id\":\"c\",\"command\":\"signal\",\"order_id\":\"o\",\"signal\":\"s\",\"by\":\"x\"}";
+    ck_assert_ok(mg_command_parse(mg_slice_of(text), &MG_JSON_LIMITS_DEFAULT, arena, &back, &err));
+    ck_assert(mg_slice_is(back.payload, "null"));
+}
+END_TEST
+
+/* Catches: a payload above the bound that becomes the result of a step. */
+START_TEST(a_payload_of_a_signal_has_at_most_64_kib)
+{
+    for (int more = 0; more < 2; more++) {
+        struct mg_command back = {0}, command = {.kind = MG_CAUSE_SIGNAL,
+                                                 .command_id = "c",
+                                                 .order_id = "o",
+                                                 .signal = "s",
+                                                 .by = "x"};
+        static char text[MG_SIGNAL_PAYLOAD_MAX + 1];
+        memset(text, '1', sizeof(text));
+        text[0] = text[MG_SIGNAL_PAYLOAD_MAX - 1 + more] = '"';
+        command.payload = (struct mg_slice){text, (size_t)MG_SIGNAL_PAYLOAD_MAX + (size_t)more};
+        mg_buf_clear(&body);
+        mg_command_write(&command, &body);
+        ck_assert(!body.failed);
+        enum mg_class class = mg_command_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DATA, arena, &back, &err);
+        ck_assert_int_eq(class, more == 0 ? MG_OK : MG_BAD_INPUT);
+    }
+    ck_assert_ptr_nonnull(strstr(err.text, "/payload"));
+}
+END_TEST
+
 START_TEST(an_invalid_command_is_not_written)
 {
     struct mg_command command = {.kind = MG_CAUSE_REPLY, .command_id = "c", .order_id = "o"};
     mg_command_write(&command, &body);
     ck_assert(body.failed);
+}
+END_TEST
+
+/* Catches: an answer that names the state of an order which does not exist. */
+START_TEST(a_result_of_a_signal_comes_back)
+{
+    for (int i = MG_SIGNAL_NONE; i < MG_SIGNAL_OUTCOME_COUNT; i++) {
+        bool has_order = i != MG_SIGNAL_KEPT;
+        struct mg_command_result back = {0}, result = {.command_id = "c-1",
+                                                       .verdict = MG_COMMAND_DONE,
+                                                       .signal = (enum mg_signal_outcome)i,
+                                                       .version = has_order ? 9 : 0,
+                                                       .state = MG_ORDER_PROCESSING,
+                                                       .text = "so"};
+        (void)snprintf(result.order_id, sizeof(result.order_id), "%s", has_order ? "o-1" : "");
+        mg_buf_clear(&body);
+        mg_command_result_write(&result, &body);
+        ck_assert_ok(mg_command_result_parse(mg_buf_slice(&body), &back, &err));
+        ck_assert_int_eq(back.signal, i);
+        ck_assert_str_eq(back.order_id, result.order_id);
+        ck_assert_uint_eq(back.version, result.version);
+    }
 }
 END_TEST
 
@@ -533,7 +615,11 @@ int main(void)
     tcase_add_test(tests, a_status_carries_its_output_as_it_is);
     tcase_add_test(tests, an_alert_comes_back);
     tcase_add_loop_test(tests, a_command_comes_back_with_what_belongs_to_it, 0, COUNT(COMMANDS));
+    tcase_add_loop_test(tests, a_signal_comes_back_with_its_address_and_payload, 0, 3);
+    tcase_add_test(tests, a_signal_without_a_payload_has_null);
+    tcase_add_test(tests, a_payload_of_a_signal_has_at_most_64_kib);
     tcase_add_test(tests, an_invalid_command_is_not_written);
+    tcase_add_test(tests, a_result_of_a_signal_comes_back);
     tcase_add_test(tests, a_command_result_comes_back);
     tcase_add_test(tests, a_submission_is_read);
     tcase_add_loop_test(tests, a_newer_word_is_left_and_a_malformed_message_refused, 0, COUNT(CLASSES));

@@ -119,6 +119,8 @@ START_TEST(words_read_back_as_they_are_spelled)
     CHECK_WORDS(enum mg_status, mg_status_name, mg_status_word_parse, MG_STATUS_COUNT)
     CHECK_WORDS(enum mg_reason, mg_reason_name, mg_reason_parse, MG_REASON_COUNT)
     CHECK_WORDS(enum mg_alert, mg_alert_name, mg_alert_word_parse, MG_ALERT_COUNT)
+    CHECK_WORDS(enum mg_signal_outcome, mg_signal_outcome_name, mg_signal_outcome_parse,
+                MG_SIGNAL_OUTCOME_COUNT)
     CHECK_WORDS(enum mg_bulk_state, mg_bulk_state_name, mg_bulk_state_parse, MG_BULK_STATE_COUNT)
     CHECK_WORDS(enum mg_bulk_result, mg_bulk_result_name, mg_bulk_result_parse, MG_BULK_RESULT_COUNT)
 }

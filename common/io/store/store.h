@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 36 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 37 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -116,6 +116,7 @@ struct mg_step_record {
     struct mg_slice undo_result;
     struct mg_slice
         unreadable;   /* why a good answer's body gave no result; absent: it gave one, or none came */
+    struct mg_slice open; /* of a wait for a signal: its key and what has come (scheduler/kept_signals.h) */
     bool was_skipped; /* before its undo was planned, although it may have happened */
     bool has_do_digest, has_undo_digest;
     uint8_t do_digest[MG_SHA256_SIZE],
