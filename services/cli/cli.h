@@ -43,7 +43,7 @@ struct mg_cli_options {
     const char *listen, *listen_cert_file, *listen_key_file, *tokens_file; /* of `console`, `gateway` */
     const char *instance, *log_level;                                      /* and of `agents` */
     const char *proxy_user_header, *proxy_groups_header;
-    struct mg_list sets, services, labels, clients, hosts, proxy_operator_groups, cors_origins;
+    struct mg_list sets, services, labels, clients, signals, hosts, proxy_operator_groups, cors_origins;
     int64_t client_rate, body_max;                               /* of `gateway` */
     int64_t memory_budget;                                       /* of `gateway` and `console` */
     const char *webhooks_file, *webhook_ca_file;                 /* likewise */

@@ -94,6 +94,8 @@ static const struct {
          "client whose queue client.NAME.statuses is declared or checked"),
     FLAG(MG_EXTRA_CLIENT, has_webhook, "webhook",
          "also the queue client.NAME.webhook of each such client, from which a gateway sends its statuses"),
+    LIST(MG_EXTRA_CLIENT, signals, "signal", "NAME",
+         "signal that the client may send, besides those of earlier runs; needs exactly one --client"),
     TEXT(MG_EXTRA_POLICY, hot, "hot", NULL, "DURATION|none",
          "time from an ended order's last change to its move to the archive, at least 1d; none: no move"),
     TEXT(MG_EXTRA_POLICY, keep, "keep", NULL, "DURATION|none",

@@ -29,13 +29,26 @@ static enum mg_class names_read(const struct mg_cli *cli, struct mg_topology_nam
                                 struct mg_err *err)
 {
     const struct mg_list *services = &cli->options.services, *clients = &cli->options.clients;
-    *ret_names = (struct mg_topology_names){services->items, clients->items, services->count, clients->count,
-                                            cli->options.has_webhook};
+    const struct mg_list *signals = &cli->options.signals;
+    *ret_names = (struct mg_topology_names){.services = services->items,
+                                            .service_count = services->count,
+                                            .clients = clients->items,
+                                            .client_count = clients->count,
+                                            .signals = signals->items,
+                                            .signal_count = signals->count,
+                                            .has_webhook = cli->options.has_webhook};
     if (cli->options.has_webhook && clients->count == 0) {
         return mg_err_set(err, MG_BAD_INPUT, "--webhook: name the client with --client");
     }
+    if (signals->count > 0 && clients->count != 1) {
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "--signal: name the one client that may send it with --client; run the command once "
+            "for each client");
+    }
     enum mg_class class = list_check(services, "--service", err);
-    return class == MG_OK ? list_check(clients, "--client", err) : class;
+    class = class == MG_OK ? list_check(clients, "--client", err) : class;
+    return class == MG_OK ? list_check(signals, "--signal", err) : class;
 }
 
 /* Without names on the command line, uses the services of the loaded workflows. A broker may be set up

@@ -219,7 +219,8 @@ static void queue_watch(struct top *top, const char *queue)
 static void queues_watch(struct top *top)
 {
     static const char *const fixed[] = {MG_QUEUE_INTAKE,   MG_QUEUE_INTAKE_HIGH, MG_QUEUE_REPLIES,
-                                        MG_QUEUE_COMMANDS, MG_QUEUE_REJECTED,    MG_QUEUE_DEAD};
+                                        MG_QUEUE_COMMANDS, MG_QUEUE_SIGNALS,     MG_QUEUE_REJECTED,
+                                        MG_QUEUE_DEAD};
     bool is_early = mg_clock_boot_ms() - top->began_ms < BROKER_GRACE_MS;
     top->view.is_broker_up = mg_broker_is_up(top->cli->broker, top->view.broker_fault,
                                              is_early ? 0 : sizeof(top->view.broker_fault));

@@ -17,6 +17,7 @@
 
 const char *const mg_consumed_queues[MG_LANE_CONSUMERS] = {[MG_LANE_REPLIES] = MG_QUEUE_REPLIES,
                                                            [MG_LANE_COMMANDS] = MG_QUEUE_COMMANDS,
+                                                           [MG_LANE_SIGNALS] = MG_QUEUE_SIGNALS,
                                                            [MG_LANE_HIGH] = MG_QUEUE_INTAKE_HIGH,
                                                            [MG_LANE_NORMAL] = MG_QUEUE_INTAKE};
 

@@ -1,7 +1,7 @@
 /*
  * Work that waits, by lane. It is taken in the order of law 7, waiting is not failing: first requests that
- * the broker did not take, then replies and commands, then intake. `high` precedes `normal`, which has one
- * place in eight so that it never stalls. A message that was delivered twice before may be the one that
+ * the broker did not take, then replies and commands, then signals, then intake. Intake has one place in eight
+ * against signals, and `normal` one in eight against `high`, so that neither ever stalls. A message that was delivered twice before may be the one that
  * crashes its handler: it is taken alone.
  */
 #include "inbox.h"
@@ -10,8 +10,9 @@
 
 #include "base/failpoint.h"
 
-/* One of so many places for intake is reserved for normal. */
+/* One of so many places for intake is reserved for normal, and one of so many against signals for intake. */
 #define MG_NORMAL_SHARE 8
+#define MG_INTAKE_SHARE 8
 /* With less room for publishing, new orders wait: orders under way need it. */
 #define MG_INTAKE_ROOM 64
 
@@ -101,9 +102,15 @@ static enum mg_lane lane_choose(struct mg_inbox *inbox, bool is_high_open, bool 
     }
     bool has_high = is_high_open && lanes[MG_LANE_HIGH].first != NULL;
     bool has_normal = is_normal_open && lanes[MG_LANE_NORMAL].first != NULL;
+    bool is_intakes_turn = (has_high || has_normal) && inbox->signals_turn % MG_INTAKE_SHARE == 0;
+    if (lanes[MG_LANE_SIGNALS].first != NULL && !is_intakes_turn) {
+        inbox->signals_turn++;
+        return MG_LANE_SIGNALS;
+    }
     if (!has_high && !has_normal) {
         return MG_LANE_COUNT;
     }
+    inbox->signals_turn++;
     bool is_normals_turn = ++inbox->intake_turn % MG_NORMAL_SHARE == 0;
     return has_normal && (!has_high || is_normals_turn) ? MG_LANE_NORMAL : MG_LANE_HIGH;
 }

@@ -12,7 +12,7 @@ struct mg_inbox {
     struct mg_isolated *isolated;
     const struct mg_gates *gates;
     struct mg_work_list lanes[MG_LANE_COUNT];
-    unsigned int replies_turn, intake_turn;
+    unsigned int replies_turn, signals_turn, intake_turn;
 };
 
 /* Wraps a delivery into a piece of work, in no lane yet. NULL: the delivery was requeued. */

@@ -35,7 +35,8 @@
 /* Shares of the bytes in hand. Each lane has its own, so that waiting new orders leave room for the
  * replies of earlier ones. */
 static const size_t HELD_EIGHTHS[MG_LANE_CONSUMERS] = {
-    [MG_LANE_REPLIES] = 3, [MG_LANE_COMMANDS] = 1, [MG_LANE_HIGH] = 2, [MG_LANE_NORMAL] = 2};
+    [MG_LANE_REPLIES] = 2, [MG_LANE_COMMANDS] = 1, [MG_LANE_SIGNALS] = 1,
+    [MG_LANE_HIGH] = 2,    [MG_LANE_NORMAL] = 2};
 
 static bool is_idle(const struct mg_scheduler *scheduler)
 {
@@ -229,6 +230,7 @@ static enum mg_class broker_open(struct mg_scheduler *scheduler, struct mg_err *
         .name = scheduler->shared.options->instance,
         .consumers = {[MG_LANE_REPLIES] = {.queue = MG_QUEUE_REPLIES},
                       [MG_LANE_COMMANDS] = {.queue = MG_QUEUE_COMMANDS},
+                      [MG_LANE_SIGNALS] = {.queue = MG_QUEUE_SIGNALS},
                       [MG_LANE_HIGH] = {.queue = MG_QUEUE_INTAKE_HIGH},
                       [MG_LANE_NORMAL] = {.queue = MG_QUEUE_INTAKE}},
         .consumer_count = MG_LANE_CONSUMERS,

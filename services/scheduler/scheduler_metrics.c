@@ -35,6 +35,7 @@ static void labelled_init(struct mg_scheduler_metrics *series, struct mg_metrics
 {
     static const char *const LANES[] = {[MG_LANE_REPLIES] = "replies",
                                         [MG_LANE_COMMANDS] = "commands",
+                                        [MG_LANE_SIGNALS] = "signals",
                                         [MG_LANE_HIGH] = "intake_high",
                                         [MG_LANE_NORMAL] = "intake",
                                         [MG_LANE_INTERNAL] = "unpublished"};

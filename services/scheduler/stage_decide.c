@@ -40,6 +40,7 @@ static void item_decide(struct mg_batch *batch, struct mg_item *item)
         mg_settle_decide(batch, item);
         break;
     case MG_LANE_COMMANDS:
+    case MG_LANE_SIGNALS:
         mg_command_decide(batch, item);
         break;
     case MG_LANE_HIGH:

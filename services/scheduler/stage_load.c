@@ -97,6 +97,7 @@ static bool may_guess(const struct mg_item *item)
     case MG_LANE_NORMAL:
         return item->fold->cached == NULL;
     case MG_LANE_COMMANDS:
+    case MG_LANE_SIGNALS:
     case MG_LANE_INTERNAL:
     case MG_LANE_COUNT:
         break;

@@ -13,6 +13,7 @@ static bool item_read(struct mg_batch *batch, struct mg_item *item)
     case MG_LANE_REPLIES:
         return mg_settle_read(batch, item);
     case MG_LANE_COMMANDS:
+    case MG_LANE_SIGNALS:
         return mg_command_read(batch, item);
     case MG_LANE_HIGH:
     case MG_LANE_NORMAL:

@@ -23,7 +23,8 @@ static bool has_work(const struct mg_standstill *standstill)
 {
     const struct mg_work_list *lanes = standstill->batcher->inbox->lanes;
     bool is_deciding = standstill->batcher->batch != NULL || lanes[MG_LANE_REPLIES].first != NULL ||
-                       lanes[MG_LANE_COMMANDS].first != NULL || lanes[MG_LANE_INTERNAL].first != NULL;
+                       lanes[MG_LANE_COMMANDS].first != NULL || lanes[MG_LANE_SIGNALS].first != NULL ||
+                       lanes[MG_LANE_INTERNAL].first != NULL;
     bool is_new = (lanes[MG_LANE_HIGH].first != NULL &&
                    !mg_gates_hold_intake(standstill->batcher->inbox->gates, true)) ||
                   (lanes[MG_LANE_NORMAL].first != NULL &&

@@ -42,7 +42,7 @@ static bool is_newer(const struct mg_json_limits *limits, const struct mg_work *
         return (delivery->type.data != NULL && !mg_slice_is(delivery->type, "reply")) ||
                mg_reply_parse(delivery->body, limits, &reply, &err) == MG_STALE;
     }
-    if (work->lane != MG_LANE_COMMANDS) {
+    if (work->lane != MG_LANE_COMMANDS && work->lane != MG_LANE_SIGNALS) {
         return false;
     }
     struct mg_arena *arena = mg_arena_create(limits->max_bytes);

@@ -12,10 +12,11 @@
 #include "core/suspects.h"
 #include "io/amqp/broker.h"
 
-/* The lists in which work waits. The first four are the broker's consumers, in this order. */
+/* The lists in which work waits. The first five are the broker's consumers, in this order. */
 enum mg_lane {
     MG_LANE_REPLIES,
     MG_LANE_COMMANDS,
+    MG_LANE_SIGNALS,
     MG_LANE_HIGH,
     MG_LANE_NORMAL,
     MG_LANE_INTERNAL, /* requests that the broker did not confirm */

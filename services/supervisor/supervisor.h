@@ -26,7 +26,7 @@
 #include "io/store/store.h"
 
 /* Queues that belong to no service. */
-#define MG_SUPERVISOR_QUEUES 7
+#define MG_SUPERVISOR_QUEUES 8
 /* Counted series: three states of each workflow, and some fifty others. */
 #define MG_SUPERVISOR_COUNTED_MAX MG_METRICS_MAX
 /* Services that are judged from the reports of their agents; as many as a scheduler watches. For any other

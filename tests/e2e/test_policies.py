@@ -14,7 +14,7 @@ QUICK = {"expires": 3000, "message-ttl": 3000}
 GONE_S = 5.0  # longer than these
 SHOWN_S = 60  # RabbitMQ shows which policy applies some seconds later
 BACK_S = 60.0  # an alert closes when its cause has not been seen for half a minute
-FIXED = ("orders.intake", "orders.intake.high", "scheduler.replies", "scheduler.commands", "operator.alerts", "orders.rejected",
+FIXED = ("orders.intake", "orders.intake.high", "scheduler.replies", "scheduler.commands", "orders.signals", "operator.alerts", "orders.rejected",
          "dead.letters")
 QUEUES = (*FIXED, "agent.payment.requests", "agent.payment.requests.high", "client.shop.statuses", "client.shop.webhook")
 

@@ -91,11 +91,12 @@ def expected():
     """The rights by deploy/rabbitmq/README.md, in words. Left out are the deployer and the administrator, who have all of them."""
     rights = {
         "scheduler": writes("makegood.requests", "makegood.alerts", "the default exchange")
-                     | reads("orders.intake", "orders.intake.high", "scheduler.replies", "scheduler.commands"),
+                     | reads("orders.intake", "orders.intake.high", "orders.signals", "scheduler.replies", "scheduler.commands"),
         "supervisor": writes("makegood.commands.supervisor", "makegood.control", "makegood.alerts"),
         "operator": writes("makegood.commands", "makegood.intake", "the default exchange")
                     | reads("dead.letters", "orders.rejected", "operator.alerts") | {"make a queue that the broker names"},
-        "gateway": writes("makegood.commands.gateway", *(f"makegood.intake.{name}" for name in CLIENTS))
+        "gateway": writes("makegood.commands.gateway", "makegood.callbacks",
+                          *(f"makegood.{what}.{name}" for name in CLIENTS for what in ("intake", "signals")))
                    | reads(*(f"client.{name}.webhook" for name in CLIENTS)) | {"make a queue that the broker names"},
     }
     for name in SERVICES:
@@ -106,7 +107,7 @@ def expected():
             | {"make a queue that the broker names", f"lead makegood.control.{name} to a queue of its own",
                f"lead makegood.control.{name} to exchange makegood.replies.{name}"})
     for name in CLIENTS:
-        rights[f"client-{name}"] = writes(f"makegood.intake.{name}") | reads(f"client.{name}.statuses")
+        rights[f"client-{name}"] = writes(f"makegood.intake.{name}", f"makegood.signals.{name}") | reads(f"client.{name}.statuses")
     return rights
 
 
@@ -122,7 +123,7 @@ def every_user_has_the_rights_that_are_named_and_no_others(s):
     words = [word for name in CLIENTS for word in ("--client", name)]
     s.cluster.tool("broker", "apply", "--webhook", *words, env=s.cluster.env_of("deployer", None))
     exchanges, queues = samples(names_of(s, "exchanges")), samples(names_of(s, "queues"))
-    assert len(exchanges) == 2 + 9 + 2 * 2 + 2 and len(queues) == 7 + 2 * 2 + 2 * 2, (exchanges, queues)
+    assert len(exchanges) == 2 + 10 + 2 * 2 + 2 * 2 and len(queues) == 8 + 2 * 2 + 2 * 2, (exchanges, queues)
     users = ("scheduler", "supervisor", "operator", "gateway", f"agent-{SERVICES[0]}", f"client-{CLIENTS[0]}")
     for user in users: # the template has one line for all services, and one for all clients
         rights = expected()[user]

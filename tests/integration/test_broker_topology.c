@@ -105,7 +105,7 @@ START_TEST(apply_is_idempotent_and_check_names_what_is_missing)
 {
     apply();
     ck_assert_int_eq(made_count, 0);
-    ck_assert_int_eq(line_count, 8 + 8 + 4);
+    ck_assert_int_eq(line_count, 10 + 8 + 4);
     struct mg_err err;
     const char *services[] = {service, "test-nobody-serves-this"};
     struct mg_topology_names names = {.services = services, .service_count = 1};
@@ -114,6 +114,44 @@ START_TEST(apply_is_idempotent_and_check_names_what_is_missing)
     ck_assert_int_eq(check(&names, &err), MG_PERMANENT);
     ck_assert_ptr_nonnull(strstr(err.text, "agent.test-nobody-serves-this.requests"));
     ck_assert_int_eq(test_queue_ready("agent.test-nobody-serves-this.requests"), -1);
+}
+END_TEST
+
+static bool has_three_outcomes(const struct fixture *f)
+{
+    return fixture_outcome_count(f) >= 3;
+}
+
+/* Would catch: a client that sends a signal which nobody allowed it, and a second apply that takes the first
+ * one's names away. */
+START_TEST(client_sends_only_the_signals_that_it_is_given)
+{
+    struct mg_err err;
+    char client[64], exchange[MG_QUEUE_NAME_SIZE], statuses[MG_QUEUE_NAME_SIZE];
+    test_queue_name("signaller", client);
+    mg_topology_signal_exchange(client, exchange);
+    (void)snprintf(statuses, sizeof(statuses), "client.%s.statuses", client);
+    const char *clients[] = {client}, *first[] = {"paid"}, *second[] = {"approved"};
+    struct mg_topology_names names = {
+        .clients = clients, .client_count = 1, .signals = first, .signal_count = 1};
+    ck_assert_msg(mg_topology_apply(test_address(), &names, on_line, NULL, &err) == MG_OK, "%s", err.text);
+    names.signals = second;
+    ck_assert_msg(mg_topology_apply(test_address(), &names, on_line, NULL, &err) == MG_OK, "%s", err.text);
+    fixture.options.consumers[1] = (struct mg_consumer){.queue = MG_QUEUE_SIGNALS, .prefetch = 10};
+    fixture.options.consumer_count = 2;
+    fixture.acks_at_once = true;
+    fixture_start(&fixture);
+    static const char *const KEYS[] = {"paid", "approved", "refunded"};
+    for (size_t i = 0; i < sizeof(KEYS) / sizeof(KEYS[0]); i++) {
+        const struct mg_message message = {
+            .exchange = exchange, .routing_key = KEYS[i], .type = "command", .body = mg_slice_of("{}")};
+        fixture_publish_message(&fixture, &message);
+    }
+    ck_assert(fixture_run(&fixture, has_three_outcomes, WAIT_MS));
+    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_CONFIRMED], 2);
+    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_RETURNED], 1);
+    ck_assert(wait_deliveries(2));
+    test_queue_delete(statuses);
 }
 END_TEST
 
@@ -133,6 +171,8 @@ START_TEST(advice_is_a_whole_command)
     assert_command("makegood.replies.parcels", "makegood broker apply --service parcels");
     assert_command("makegood.control.parcels", "makegood broker apply --service parcels");
     assert_command("makegood.intake.shop", "makegood broker apply --client shop");
+    assert_command("makegood.signals.shop", "makegood broker apply --client shop");
+    assert_command("makegood.callbacks", "makegood broker apply");
     assert_command("client.shop.statuses", "makegood broker apply --client shop");
     assert_command("client.shop.webhook", "makegood broker apply --client shop --webhook");
     assert_command("makegood.intake.", "makegood broker apply");
@@ -595,6 +635,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, mark_of_coming_again_counts_only_where_it_is_believed);
     tcase_add_test(tests, apply_is_idempotent_and_check_names_what_is_missing);
+    tcase_add_test(tests, client_sends_only_the_signals_that_it_is_given);
     tcase_add_test(tests, advice_is_a_whole_command);
     tcase_add_test(tests, services_are_looked_at);
     tcase_add_test(tests, plaintext_stays_on_this_machine);

@@ -67,6 +67,29 @@ START_TEST(watched_queue_is_seen_missing_then_full)
 }
 END_TEST
 
+static bool is_seen_there(const struct fixture *f)
+{
+    return f->seen_count >= 3 && f->consumers == 0;
+}
+
+/* Would catch: a publish to a client's exchange that is missing, which ends the channel for all clients. */
+START_TEST(watched_exchange_is_seen_missing_or_there)
+{
+    char other[64];
+    test_queue_name("exchange", other);
+    fixture_start(&fixture);
+    struct mg_err err;
+    ck_assert_int_eq(mg_broker_watch_exchange(fixture.broker, other, 20, on_seen, &fixture, &err), MG_OK);
+    ck_assert(fixture_run(&fixture, is_seen_missing, WAIT_MS));
+    mg_broker_unwatch_exchange(fixture.broker, other);
+    fixture.seen_count = 0;
+    ck_assert_int_eq(mg_broker_watch_exchange(fixture.broker, "amq.direct", 20, on_seen, &fixture, &err),
+                     MG_OK);
+    ck_assert(fixture_run(&fixture, is_seen_there, WAIT_MS));
+    ck_assert_int_eq(fixture.down_count, 0);
+}
+END_TEST
+
 static bool is_seen_once(const struct fixture *f)
 {
     return f->seen_count == 1;
@@ -131,6 +154,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, watched_queue_is_seen_missing_then_full);
+    tcase_add_test(tests, watched_exchange_is_seen_missing_or_there);
     tcase_add_test(tests, watched_queue_is_looked_at_when_asked);
     tcase_add_test(tests, a_queue_that_is_let_go_is_watched_no_more_and_may_be_again);
     suite_add_tcase(suite, tests);

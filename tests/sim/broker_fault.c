@@ -180,8 +180,8 @@ void sim_broker_start(void)
 {
     sim_queues_start();
     static const char *const QUEUES[] = {MG_QUEUE_INTAKE,   MG_QUEUE_INTAKE_HIGH, MG_QUEUE_REPLIES,
-                                         MG_QUEUE_COMMANDS, MG_QUEUE_ALERTS,      MG_QUEUE_REJECTED,
-                                         MG_QUEUE_DEAD};
+                                         MG_QUEUE_COMMANDS, MG_QUEUE_SIGNALS,     MG_QUEUE_ALERTS,
+                                         MG_QUEUE_REJECTED, MG_QUEUE_DEAD};
     for (size_t i = 0; i < sizeof(QUEUES) / sizeof(QUEUES[0]); i++) {
         (void)sim_queue_declare(QUEUES[i]);
     }

@@ -73,7 +73,8 @@ class Definitions(unittest.TestCase):
         """From 4.2.7 on RabbitMQ refuses a passive declaration to a user without any right to the queue."""
         rights = {permission["user"]: permission for permission in self.make("--service", "mailing")["permissions"]}
         requests = ("agent.mailing.requests", "agent.post_2.requests.high")
-        common = ("orders.intake", "orders.intake.high", "scheduler.replies", "scheduler.commands", "operator.alerts", "orders.rejected",
+        common = ("orders.intake", "orders.intake.high", "scheduler.replies", "scheduler.commands", "orders.signals", "orders.rejected",
+                  "operator.alerts",
                   "dead.letters", *requests)
         read = {"scheduler": common, "supervisor": common, "operator": common, "agent-mailing": ("makegood.control.mailing",),
                 "gateway": ("client.shop.statuses", "client.shop.webhook")}

@@ -98,10 +98,9 @@ END_TEST
 START_TEST(each_kind_of_queue_is_ours)
 {
     static const char *const OURS[] = {
-        "orders.intake",      "orders.intake.high",      "scheduler.replies",
-        "scheduler.commands", "operator.alerts",         "orders.rejected",
-        "dead.letters",       "agent.pay.requests",      "client.a.webhook",
-        "client.a.statuses",  "agent.pay.requests.high",
+        "orders.intake",      "orders.intake.high", "scheduler.replies", "scheduler.commands",
+        "orders.signals",     "operator.alerts",    "orders.rejected",   "dead.letters",
+        "agent.pay.requests", "client.a.webhook",   "client.a.statuses", "agent.pay.requests.high",
     };
     static const char *const OTHERS[] = {"orders", "orders.mine", "agent.requests", "client.statuses",
                                          "amq.gen-x"};

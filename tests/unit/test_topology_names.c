@@ -64,7 +64,7 @@ START_TEST(exchange_proves_its_sender_and_no_other)
     for (size_t i = 0; i < sizeof(STRANGERS) / sizeof(STRANGERS[0]); i++) {
         struct mg_slice stranger = mg_slice_of(STRANGERS[i]);
         ck_assert_msg(!mg_topology_is_reply_of(stranger, "payment"), "%s", STRANGERS[i]);
-        ck_assert_msg(mg_topology_commander(stranger) == MG_COMMANDER_NONE, "%s", STRANGERS[i]);
+        ck_assert_msg(mg_topology_commander(stranger, &client) == MG_COMMANDER_NONE, "%s", STRANGERS[i]);
         ck_assert_msg(!mg_topology_client(stranger, &client), "%s", STRANGERS[i]);
         bool is_control = strncmp(STRANGERS[i], "makegood.control", 16) == 0;
         ck_assert_msg(mg_topology_is_control_of(stranger, "makegood.control.payment") == is_control, "%s",
@@ -84,11 +84,28 @@ START_TEST(exchange_proves_its_sender_and_no_other)
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         ck_assert_msg(!mg_topology_is_reply_of(mg_slice_of(others[i]), "payment"), "%s", others[i]);
     }
-    ck_assert_int_eq(mg_topology_commander(mg_slice_of("makegood.commands")), MG_COMMANDER_OPERATOR);
-    ck_assert_int_eq(mg_topology_commander(mg_slice_of("")), MG_COMMANDER_OPERATOR);
-    ck_assert_int_eq(mg_topology_commander(mg_slice_of("makegood.commands.supervisor")),
-                     MG_COMMANDER_SUPERVISOR);
-    ck_assert_int_eq(mg_topology_commander(mg_slice_of("makegood.commands.x")), MG_COMMANDER_NONE);
+    static const struct {
+        const char *exchange;
+        enum mg_commander commander;
+        const char *client;
+    } COMMANDERS[] = {{"makegood.commands", MG_COMMANDER_OPERATOR, ""},
+                      {"", MG_COMMANDER_OPERATOR, ""},
+                      {"makegood.commands.supervisor", MG_COMMANDER_SUPERVISOR, ""},
+                      {"makegood.commands.gateway", MG_COMMANDER_GATEWAY, ""},
+                      {"makegood.callbacks", MG_COMMANDER_CALLBACK, ""},
+                      {"makegood.callbacks.x", MG_COMMANDER_NONE, ""},
+                      {"makegood.signals.shop", MG_COMMANDER_CLIENT, "shop"},
+                      {"makegood.signals.shop.eu", MG_COMMANDER_NONE, ""},
+                      {"makegood.signals.", MG_COMMANDER_NONE, ""},
+                      {"makegood.signals", MG_COMMANDER_NONE, ""},
+                      {"makegood.commands.x", MG_COMMANDER_NONE, ""}};
+    for (size_t i = 0; i < sizeof(COMMANDERS) / sizeof(COMMANDERS[0]); i++) {
+        ck_assert_int_eq(mg_topology_commander(mg_slice_of(COMMANDERS[i].exchange), &client),
+                         COMMANDERS[i].commander);
+        ck_assert(mg_slice_is(client, COMMANDERS[i].client));
+    }
+    ck_assert(!mg_topology_client(mg_slice_of("makegood.signals.shop"), &client));
+    ck_assert(mg_topology_is_of_one(mg_slice_of("makegood.signals.shop")));
     ck_assert(mg_topology_is_again_believed(mg_slice_of("")));
     ck_assert(!mg_topology_is_again_believed(mg_slice_of("makegood.intake.shop")));
 }

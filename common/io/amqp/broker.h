@@ -192,6 +192,11 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
                                     mg_queue_seen_fn *seen, void *arg, struct mg_err *err) MG_MUSTCHECK;
 /* Ends the watch and, once this returns, its callbacks. A queue that this process consumes is still read. */
 void mg_broker_unwatch_queue(struct mg_broker *broker, const char *queue);
+/* Looks likewise whether an exchange exists; consumers -1: it does not, 0: it does. A publish to a missing
+ * exchange ends the channel of all publishes. */
+enum mg_class mg_broker_watch_exchange(struct mg_broker *broker, const char *exchange, int64_t period_ms,
+                                       mg_queue_seen_fn *seen, void *arg, struct mg_err *err) MG_MUSTCHECK;
+void mg_broker_unwatch_exchange(struct mg_broker *broker, const char *exchange);
 /* Reads a watched queue's depth now; its period goes on as before. */
 void mg_broker_look(struct mg_broker *broker, const char *queue);
 

@@ -1,13 +1,14 @@
 /*
- * Depths of queues, by passive declares on a connection of its own. For a missing queue the broker closes the
- * channel, and no important channel may be lost by that. One request at a time.
+ * Depths of queues and the presence of exchanges, by passive declares on a connection of its own. For a
+ * missing one the broker closes the channel, and no important channel may be lost by that. One request at a
+ * time.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/amqp/broker_parts.h"
 
-#define WATCHES_MAX    256 /* all queues of Makegood for a hundred services */
+#define WATCHES_MAX    512 /* all queues of Makegood for a hundred services; a gateway's 128 clients twice */
 #define QUESTION_BYTES 512
 
 struct mg_watched {
@@ -15,7 +16,8 @@ struct mg_watched {
     LIST_ENTRY(mg_watched) entry;
     TAILQ_ENTRY(mg_watched) due_entry; /* if it is due: in the line for the next request */
     bool is_due;
-    char *queue;
+    char *name;
+    bool is_exchange;
     struct mg_timer *timer;
     mg_queue_seen_fn *seen; /* NULL: no callback (any more) */
     void *arg;
@@ -46,7 +48,7 @@ enum mg_class mg_watches_init(struct mg_watch_part *part, struct mg_broker_base 
 static void watched_free(struct mg_watched *watched)
 {
     mg_timer_destroy(watched->timer);
-    free(watched->queue);
+    free(watched->name);
     free(watched);
 }
 
@@ -64,23 +66,24 @@ void mg_watches_finish(struct mg_watch_part *part)
 }
 
 /* NULL: none. */
-static struct mg_watched *watch_find(const struct mg_watch_part *part, const char *queue)
+static struct mg_watched *watch_find(const struct mg_watch_part *part, const char *name, bool is_exchange)
 {
     struct mg_watched *watched;
     LIST_FOREACH(watched, &part->all, entry)
     {
-        if (strcmp(watched->queue, queue) == 0) {
+        if (watched->is_exchange == is_exchange && strcmp(watched->name, name) == 0) {
             return watched;
         }
     }
     return NULL;
 }
 
-enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
-                                    mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
+static enum mg_class watch_begin(struct mg_broker *broker, const char *name, bool is_exchange,
+                                 int64_t period_ms, mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
 {
     struct mg_watch_part *part = &broker->watches;
-    struct mg_watched *known = watch_find(part, queue);
+    const char *kind = is_exchange ? "exchange" : "queue";
+    struct mg_watched *known = watch_find(part, name, is_exchange);
     if (known != NULL) {
         known->is_consumed = known->is_consumed || seen == NULL;
         if (known->seen == NULL && seen != NULL) { /* so far without a callback */
@@ -90,31 +93,48 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
         }
         return MG_OK;
     }
-    if (strlen(queue) > MG_AMQP_SHORT_MAX || queue[0] == '\0') {
+    if (strlen(name) > MG_AMQP_SHORT_MAX || name[0] == '\0') {
         return mg_err_set(err, MG_BAD_INPUT, "cannot watch a queue whose name is empty or above %d bytes",
                           MG_AMQP_SHORT_MAX);
     }
     if (part->count >= WATCHES_MAX) {
-        return mg_err_set(err, MG_PERMANENT, "cannot watch queue %s: %d are watched already", queue,
+        return mg_err_set(err, MG_PERMANENT, "cannot watch %s %s: %d are watched already", kind, name,
                           WATCHES_MAX);
     }
     struct mg_watched *watched = calloc(1, sizeof(*watched));
-    char *copy = strdup(queue);
+    char *copy = strdup(name);
     struct mg_timer *timer =
         watched == NULL ? NULL : mg_timer_create(broker->base.loop, watch_on_timer, watched);
     if (watched == NULL || copy == NULL || timer == NULL) {
         mg_timer_destroy(timer);
         free(copy);
         free(watched);
-        return mg_err_set(err, MG_TRANSIENT, "could not watch queue %s: no memory", queue);
+        return mg_err_set(err, MG_TRANSIENT, "could not watch %s %s: no memory", kind, name);
     }
-    *watched = (struct mg_watched){
-        .part = part, .queue = copy, .timer = timer, .seen = seen, .arg = arg, .is_consumed = seen == NULL};
+    *watched = (struct mg_watched){.part = part,
+                                   .name = copy,
+                                   .is_exchange = is_exchange,
+                                   .timer = timer,
+                                   .seen = seen,
+                                   .arg = arg,
+                                   .is_consumed = seen == NULL};
     LIST_INSERT_HEAD(&part->all, watched, entry);
     part->count++;
     mg_timer_start(timer, 0, period_ms);
     mg_link_start(&part->link);
     return MG_OK;
+}
+
+enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
+                                    mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
+{
+    return watch_begin(broker, queue, false, period_ms, seen, arg, err);
+}
+
+enum mg_class mg_broker_watch_exchange(struct mg_broker *broker, const char *exchange, int64_t period_ms,
+                                       mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
+{
+    return watch_begin(broker, exchange, true, period_ms, seen, arg, err);
 }
 
 /* A watch without a callback and without a consumer is dropped. If the broker owes an answer about it, it is
@@ -133,9 +153,9 @@ static void watch_forget(struct mg_watched *watched)
     watched_free(watched);
 }
 
-void mg_broker_unwatch_queue(struct mg_broker *broker, const char *queue)
+static void watch_end(struct mg_broker *broker, const char *name, bool is_exchange)
 {
-    struct mg_watched *watched = watch_find(&broker->watches, queue);
+    struct mg_watched *watched = watch_find(&broker->watches, name, is_exchange);
     if (watched == NULL) {
         return;
     }
@@ -144,6 +164,16 @@ void mg_broker_unwatch_queue(struct mg_broker *broker, const char *queue)
         mg_timer_stop(watched->timer);
     }
     watch_forget(watched);
+}
+
+void mg_broker_unwatch_queue(struct mg_broker *broker, const char *queue)
+{
+    watch_end(broker, queue, false);
+}
+
+void mg_broker_unwatch_exchange(struct mg_broker *broker, const char *exchange)
+{
+    watch_end(broker, exchange, true);
 }
 
 static void watch_on_timer(void *arg)
@@ -161,7 +191,7 @@ static void watch_on_timer(void *arg)
 
 void mg_broker_look(struct mg_broker *broker, const char *queue)
 {
-    struct mg_watched *watched = watch_find(&broker->watches, queue);
+    struct mg_watched *watched = watch_find(&broker->watches, queue, false);
     if (watched != NULL && (watched->seen != NULL || watched->is_consumed)) {
         watch_on_timer(watched);
     }
@@ -178,8 +208,11 @@ static void watch_next(struct mg_watch_part *part)
     TAILQ_REMOVE(&part->due, watched, due_entry);
     watched->is_due = false;
     part->asked = watched;
-    amqp_queue_declare_t declare = {.queue = amqp_cstring_bytes(watched->queue), .passive = 1};
-    if (mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &declare)) {
+    amqp_bytes_t name = amqp_cstring_bytes(watched->name);
+    amqp_queue_declare_t queue = {.queue = name, .passive = 1};
+    amqp_exchange_declare_t exchange = {.exchange = name, .type = amqp_cstring_bytes("direct"), .passive = 1};
+    if (watched->is_exchange ? mg_link_send(link, AMQP_EXCHANGE_DECLARE_METHOD, &exchange)
+                             : mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &queue)) {
         mg_link_asked(link);
     }
 }
@@ -202,11 +235,11 @@ static void watch_lost(struct mg_link *link)
 static void watch_report(struct mg_watched *watched, int64_t ready_messages, int64_t consumers)
 {
     const struct mg_watch_part *part = watched->part;
-    if (part->looked != NULL) {
-        part->looked(part->arg, watched->queue, consumers);
+    if (part->looked != NULL && !watched->is_exchange) {
+        part->looked(part->arg, watched->name, consumers);
     }
     if (watched->seen != NULL) {
-        watched->seen(watched->arg, watched->queue, ready_messages, consumers); /* may end the watch */
+        watched->seen(watched->arg, watched->name, ready_messages, consumers); /* may end the watch */
     } else {
         watch_forget(watched);
     }
@@ -216,13 +249,14 @@ static void watch_method(struct mg_link *link, const amqp_method_t *method)
 {
     struct mg_watch_part *part = link->owner;
     struct mg_watched *watched = part->asked;
-    if (method->id != AMQP_QUEUE_DECLARE_OK_METHOD || watched == NULL) {
+    bool is_queue = method->id == AMQP_QUEUE_DECLARE_OK_METHOD;
+    if ((!is_queue && method->id != AMQP_EXCHANGE_DECLARE_OK_METHOD) || watched == NULL) {
         return;
     }
-    const amqp_queue_declare_ok_t *ok = method->decoded;
+    const amqp_queue_declare_ok_t *ok = is_queue ? method->decoded : NULL;
     mg_link_answered(link);
     part->asked = NULL;
-    watch_report(watched, ok->message_count, ok->consumer_count);
+    watch_report(watched, ok != NULL ? ok->message_count : 0, ok != NULL ? ok->consumer_count : 0);
     watch_next(part);
 }
 

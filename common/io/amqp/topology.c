@@ -25,9 +25,9 @@
 #define FANOUT          "fanout"
 
 static const char *const exchanges[] = {
-    MG_EXCHANGE_INTAKE,   MG_EXCHANGE_REQUESTS,   MG_EXCHANGE_REPLIES,
-    MG_EXCHANGE_COMMANDS, MG_EXCHANGE_SUPERVISOR, MG_EXCHANGE_GATEWAY,
-    MG_EXCHANGE_ALERTS,   MG_EXCHANGE_DEAD,       MG_EXCHANGE_CONTROL,
+    MG_EXCHANGE_INTAKE,     MG_EXCHANGE_REQUESTS,  MG_EXCHANGE_REPLIES, MG_EXCHANGE_COMMANDS,
+    MG_EXCHANGE_SUPERVISOR, MG_EXCHANGE_GATEWAY,   MG_EXCHANGE_ALERTS,  MG_EXCHANGE_DEAD,
+    MG_EXCHANGE_CONTROL,    MG_EXCHANGE_CALLBACKS,
 };
 
 struct queue_plan {
@@ -45,6 +45,7 @@ static const struct queue_plan queues[] = {
     {.name = MG_QUEUE_INTAKE_HIGH, .exchange = MG_EXCHANGE_INTAKE},
     {.name = MG_QUEUE_REPLIES, .exchange = MG_EXCHANGE_REPLIES},
     {.name = MG_QUEUE_COMMANDS, .exchange = MG_EXCHANGE_COMMANDS},
+    {.name = MG_QUEUE_SIGNALS}, /* bound by other keys than its name */
     {.name = MG_QUEUE_ALERTS, .exchange = MG_EXCHANGE_ALERTS},
     {.name = MG_QUEUE_REJECTED, .is_walked = true},
 };
@@ -65,6 +66,8 @@ static enum mg_class run_exchange(struct run *run, const char *exchange, const c
 static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, struct mg_err *err);
 static enum mg_class run_binding(struct run *run, const char *exchange, const char *queue,
                                  struct mg_err *err);
+static enum mg_class run_signal_binding(struct run *run, const char *exchange, const char *key,
+                                        struct mg_err *err);
 static enum mg_class run_control_binding(struct run *run, const char *exchange, const char *service,
                                          struct mg_err *err);
 
@@ -122,6 +125,18 @@ static enum mg_class run_services(struct run *run, const char *const *services, 
     return class;
 }
 
+static enum mg_class run_signals(struct run *run, const char *client, const struct mg_topology_names *names,
+                                 struct mg_err *err)
+{
+    char exchange[MG_QUEUE_NAME_SIZE];
+    mg_topology_signal_exchange(client, exchange);
+    enum mg_class class = run_exchange(run, exchange, DIRECT, err);
+    for (int i = 0; i < names->signal_count && class == MG_OK; i++) {
+        class = run_signal_binding(run, exchange, names->signals[i], err);
+    }
+    return class;
+}
+
 static enum mg_class run_clients(struct run *run, const struct mg_topology_names *names, struct mg_err *err)
 {
     enum mg_class class = MG_OK;
@@ -144,6 +159,9 @@ static enum mg_class run_clients(struct run *run, const struct mg_topology_names
         }
         if (class == MG_OK) {
             class = run_binding(run, name, MG_QUEUE_INTAKE_HIGH, err);
+        }
+        if (class == MG_OK) {
+            class = run_signals(run, names->clients[i], names, err);
         }
     }
     return class;
@@ -170,6 +188,9 @@ static enum mg_class topology_run(const struct mg_broker_address *address,
     }
     if (class == MG_OK) {
         class = run_binding(&run, MG_EXCHANGE_GATEWAY, MG_QUEUE_COMMANDS, err);
+    }
+    if (class == MG_OK) {
+        class = run_signal_binding(&run, MG_EXCHANGE_CALLBACKS, MG_CALLBACK_KEY, err);
     }
     if (class == MG_OK) {
         class = run_services(&run, names->services, names->service_count, err);
@@ -421,16 +442,27 @@ static enum mg_class run_bound(struct run *run, const char *exchange, const char
     return MG_OK;
 }
 
-static enum mg_class run_binding(struct run *run, const char *exchange, const char *queue, struct mg_err *err)
+static enum mg_class run_key_binding(struct run *run, const char *exchange, const char *queue,
+                                     const char *key, struct mg_err *err)
 {
     if (!run->is_making) {
         return MG_OK;
     }
-    amqp_bytes_t name = amqp_cstring_bytes(queue);
     return run_bound(run, exchange, queue,
-                     amqp_queue_bind(run->connection, MG_AMQP_CHANNEL, name, amqp_cstring_bytes(exchange),
-                                     name, amqp_empty_table),
+                     amqp_queue_bind(run->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queue),
+                                     amqp_cstring_bytes(exchange), amqp_cstring_bytes(key), amqp_empty_table),
                      err);
+}
+
+static enum mg_class run_binding(struct run *run, const char *exchange, const char *queue, struct mg_err *err)
+{
+    return run_key_binding(run, exchange, queue, queue, err);
+}
+
+static enum mg_class run_signal_binding(struct run *run, const char *exchange, const char *key,
+                                        struct mg_err *err)
+{
+    return run_key_binding(run, exchange, MG_QUEUE_SIGNALS, key, err);
 }
 
 static enum mg_class run_control_binding(struct run *run, const char *exchange, const char *service,

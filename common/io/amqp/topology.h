@@ -25,6 +25,8 @@
 /* The exchange to which gateways publish their clients' wish to cancel. Its messages cancel orders and do
  * nothing else. */
 #define MG_EXCHANGE_GATEWAY "makegood.commands.gateway"
+/* The exchange to which gateways publish the callbacks of services, after they have checked the token. */
+#define MG_EXCHANGE_CALLBACKS "makegood.callbacks"
 /* Supervisors publish the operator settings of a service here, with the service's name as routing key. The
  * fanout exchanges of the services are bound to it. So supervisors need no right on those, and a missing one
  * loses only its own messages. */
@@ -35,25 +37,31 @@
 #define MG_QUEUE_INTAKE_HIGH "orders.intake.high"
 #define MG_QUEUE_REPLIES     "scheduler.replies"
 #define MG_QUEUE_COMMANDS    "scheduler.commands"
+#define MG_QUEUE_SIGNALS     "orders.signals"
 #define MG_QUEUE_ALERTS      "operator.alerts"
 #define MG_QUEUE_REJECTED    "orders.rejected"
 #define MG_QUEUE_DEAD        "dead.letters"
 
-/* Prefixes of a client's name: the exchange for its orders alone, and its own queues. */
-#define MG_INTAKE_PREFIX MG_EXCHANGE_INTAKE "."
-#define MG_CLIENT_PREFIX "client."
+/* Prefixes of a client's name: the exchanges for its orders and its signals alone, and its own queues. */
+#define MG_INTAKE_PREFIX  MG_EXCHANGE_INTAKE "."
+#define MG_SIGNALS_PREFIX "makegood.signals."
+#define MG_CLIENT_PREFIX  "client."
 /* Ends the name of the queue of a client's statuses. */
 #define MG_STATUSES_SUFFIX ".statuses"
 /* Ends the name of the queue from which gateways send a client's statuses to its webhook. */
 #define MG_WEBHOOK_SUFFIX ".webhook"
 
-/* Every exchange binds its queues by the queue's own name as routing key. */
+/* Every exchange binds its queues by the queue's own name as routing key. But orders.signals is bound to a
+ * client's exchange by the name of each signal that the client may send, so the broker returns all others;
+ * and to makegood.callbacks by this key. */
+#define MG_CALLBACK_KEY "callback"
 
 #define MG_QUEUE_NAME_SIZE 128
 void mg_topology_request_queue(const char *service, bool is_high, char ret_queue[MG_QUEUE_NAME_SIZE]);
 /* makegood.replies.<service>: the agents of a service publish here. Their user may write to no other
  * exchange, so its messages are theirs. */
 void mg_topology_reply_exchange(const char *service, char ret_exchange[MG_QUEUE_NAME_SIZE]);
+void mg_topology_signal_exchange(const char *client, char ret_exchange[MG_QUEUE_NAME_SIZE]);
 void mg_topology_webhook_queue(const char *client, char ret_queue[MG_QUEUE_NAME_SIZE]);
 /* makegood.control.<service>; and agent.<service>.control. with a dot, the prefix that older rights give to
  * its agents' control queues. */
@@ -76,10 +84,13 @@ enum mg_commander {
     MG_COMMANDER_OPERATOR,
     MG_COMMANDER_SUPERVISOR,
     MG_COMMANDER_GATEWAY,
+    MG_COMMANDER_CLIENT,   /* gives signals only */
+    MG_COMMANDER_CALLBACK, /* a gateway, for a service with a valid token: callbacks only */
 };
 /* makegood.commands and the default exchange are the operator's, makegood.commands.supervisor the
- * supervisor's, makegood.commands.gateway the gateway's. */
-enum mg_commander mg_topology_commander(struct mg_slice exchange);
+ * supervisor's, makegood.commands.gateway the gateway's, makegood.signals.<client> the client's. `ret_client`
+ * gets that client's name, a part of `exchange`, or ""; it may be NULL. */
+enum mg_commander mg_topology_commander(struct mg_slice exchange, struct mg_slice *ret_client);
 /* The client that submits through an exchange. For makegood.intake.<client> it is that name. For
  * makegood.intake and the default exchange it is "", the namespace shared by all their writers. False: the
  * exchange is not for orders. The slice is part of `exchange`. */
@@ -92,7 +103,7 @@ bool mg_topology_is_queue_of(struct mg_slice client, struct mg_slice queue);
  * makegood.control, or that exchange itself. */
 bool mg_topology_is_control_of(struct mg_slice exchange, const char *control_exchange);
 /* Whether an exchange belongs to one service or one client, and so proves its sender:
- * makegood.replies.<service>, makegood.intake.<client>. */
+ * makegood.replies.<service>, makegood.intake.<client>, makegood.signals.<client>. */
 bool mg_topology_is_of_one(struct mg_slice exchange);
 /* Whether the header x-makegood-again is trusted: on the default exchange (`dead requeue`) and on
  * makegood.requests (schedulers). */
@@ -123,12 +134,13 @@ bool mg_topology_binding_of(struct mg_slice name, bool is_exchange, int index,
 
 /* The services and clients of a run, besides the queues that always exist. A service has
  * agent.<service>.requests[.high], with the exchanges for its replies and its operator settings. A client has
- * client.<client>.statuses, in case it may not make its own queue, with the exchange for its orders. With
- * `has_webhook` each client has client.<client>.webhook, too. One of its consumers is active, so several
- * gateways send in turn. */
+ * client.<client>.statuses, in case it may not make its own queue, with the exchanges for its orders and its
+ * signals. With `has_webhook` each client has client.<client>.webhook, too. One of its consumers is active,
+ * so several gateways send in turn. Each client may send the signals, besides those that it may send already.
+ */
 struct mg_topology_names {
-    const char *const *services, *const *clients;
-    int service_count, client_count;
+    const char *const *services, *const *clients, *const *signals;
+    int service_count, client_count, signal_count;
     bool has_webhook;
 };
 

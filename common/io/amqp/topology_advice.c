@@ -21,6 +21,7 @@ static const struct {
     {MG_CLIENT_PREFIX, ".statuses", "--client", ""},
     {MG_CLIENT_PREFIX, MG_WEBHOOK_SUFFIX, "--client", " --webhook"},
     {MG_INTAKE_PREFIX, "", "--client", ""},
+    {MG_SIGNALS_PREFIX, "", "--client", ""},
 };
 
 /* " --service parcels" for an object of that service; "" for one that apply always makes. Returns the flag.

@@ -1,5 +1,6 @@
 /*
- * The bindings that an exchange or a queue needs, by its name: what topology.c makes. Text only.
+ * The bindings that an exchange or a queue needs, by its name: what topology.c makes. Text only. The signals
+ * that a client may send follow from no name, so the bindings of its exchange for them are not listed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,10 @@ static bool of_exchange(const char *name, int index, struct mg_topology_binding 
             put(ret_binding, name, FIXED[i].queue, FIXED[i].queue, false);
             return true;
         }
+    }
+    if (index == 0 && strcmp(name, MG_EXCHANGE_CALLBACKS) == 0) {
+        put(ret_binding, name, MG_QUEUE_SIGNALS, MG_CALLBACK_KEY, false);
+        return true;
     }
     if (index == 0 && begins(name, MG_EXCHANGE_REPLIES ".", &rest)) {
         put(ret_binding, name, MG_QUEUE_REPLIES, MG_QUEUE_REPLIES, false);

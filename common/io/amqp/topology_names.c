@@ -55,8 +55,39 @@ bool mg_topology_is_reply_of(struct mg_slice exchange, const char *service)
     return is_default(exchange) || mg_slice_is(exchange, own) || mg_slice_is(exchange, MG_EXCHANGE_REPLIES);
 }
 
-enum mg_commander mg_topology_commander(struct mg_slice exchange)
+/* No dot: client.a.b.* would belong to client a and to client a.b. */
+static bool is_client_name(struct mg_slice name)
 {
+    return name.len > 0 && memchr(name.data, '.', name.len) == NULL;
+}
+
+/* The client's name behind `prefix`. */
+static bool client_behind(struct mg_slice exchange, const char *prefix, struct mg_slice *ret_client)
+{
+    size_t skipped = strlen(prefix);
+    if (!topology_starts_with(exchange, prefix)) {
+        return false;
+    }
+    struct mg_slice client = {exchange.data + skipped, exchange.len - skipped};
+    if (is_client_name(client)) {
+        *ret_client = client;
+    }
+    return is_client_name(client);
+}
+
+enum mg_commander mg_topology_commander(struct mg_slice exchange, struct mg_slice *ret_client)
+{
+    struct mg_slice client = mg_slice_of("");
+    bool is_clients = client_behind(exchange, MG_SIGNALS_PREFIX, &client);
+    if (ret_client != NULL) {
+        *ret_client = client;
+    }
+    if (is_clients) {
+        return MG_COMMANDER_CLIENT;
+    }
+    if (mg_slice_is(exchange, MG_EXCHANGE_CALLBACKS)) {
+        return MG_COMMANDER_CALLBACK;
+    }
     if (mg_slice_is(exchange, MG_EXCHANGE_SUPERVISOR)) {
         return MG_COMMANDER_SUPERVISOR;
     }
@@ -67,26 +98,21 @@ enum mg_commander mg_topology_commander(struct mg_slice exchange)
     return is_operators ? MG_COMMANDER_OPERATOR : MG_COMMANDER_NONE;
 }
 
-/* No dot: client.a.b.* would belong to client a and to client a.b. */
-static bool is_client_name(struct mg_slice name)
-{
-    return name.len > 0 && memchr(name.data, '.', name.len) == NULL;
-}
-
 bool mg_topology_client(struct mg_slice exchange, struct mg_slice *ret_client)
 {
-    struct mg_slice client = mg_slice_of("");
-    if (topology_starts_with(exchange, MG_INTAKE_PREFIX)) {
-        size_t skipped = strlen(MG_INTAKE_PREFIX);
-        client = (struct mg_slice){exchange.data + skipped, exchange.len - skipped};
-        if (!is_client_name(client)) {
-            return false;
-        }
-    } else if (!is_default(exchange) && !mg_slice_is(exchange, MG_EXCHANGE_INTAKE)) {
+    if (client_behind(exchange, MG_INTAKE_PREFIX, ret_client)) {
+        return true;
+    }
+    if (!is_default(exchange) && !mg_slice_is(exchange, MG_EXCHANGE_INTAKE)) {
         return false;
     }
-    *ret_client = client;
+    *ret_client = mg_slice_of("");
     return true;
+}
+
+void mg_topology_signal_exchange(const char *client, char ret_exchange[MG_QUEUE_NAME_SIZE])
+{
+    (void)snprintf(ret_exchange, MG_QUEUE_NAME_SIZE, MG_SIGNALS_PREFIX "%s", client);
 }
 
 void mg_topology_webhook_queue(const char *client, char ret_queue[MG_QUEUE_NAME_SIZE])
@@ -138,7 +164,8 @@ bool mg_topology_is_control_of(struct mg_slice exchange, const char *control_exc
 
 bool mg_topology_is_of_one(struct mg_slice exchange)
 {
-    return topology_starts_with(exchange, REPLY_PREFIX) || topology_starts_with(exchange, MG_INTAKE_PREFIX);
+    return topology_starts_with(exchange, REPLY_PREFIX) || topology_starts_with(exchange, MG_INTAKE_PREFIX) ||
+           topology_starts_with(exchange, MG_SIGNALS_PREFIX);
 }
 
 bool mg_topology_is_again_believed(struct mg_slice exchange)
