@@ -38,7 +38,8 @@ static void refuse_members(const struct mg_json_object *object, const char *cons
 
 /* ---- signals ---- */
 
-static void read_sender(const struct mg_json_object *wait, struct mg_slice value, struct mg_signal_wait *signal)
+static void read_sender(struct mg_json_faults *faults, const char *pointer, struct mg_slice value,
+                        struct mg_signal_wait *signal)
 {
     char word[sizeof(CLIENT) + MG_NAME_MAX];
     struct mg_buf plain;
@@ -54,7 +55,7 @@ static void read_sender(const struct mg_json_object *wait, struct mg_slice value
     bool is_client = is_read && strncmp(word, CLIENT, sizeof(CLIENT) - 1) == 0 &&
                      mg_name_is_valid(name, strlen(name));
     if (is_out_of_memory) {
-        mg_json_member_fault(wait, MG_TRANSIENT, "from", "could not be read: no memory");
+        mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be read: no memory");
     } else if (is_client) {
         sender->kind = MG_SENDER_CLIENT;
         (void)snprintf(sender->client, sizeof(sender->client), "%s", name);
@@ -63,14 +64,15 @@ static void read_sender(const struct mg_json_object *wait, struct mg_slice value
         sender->kind = word[0] == 'o' ? MG_SENDER_OPERATOR : MG_SENDER_OWN;
         signal->sender_count++;
     } else {
-        mg_json_member_fault(wait, MG_BAD_INPUT, "from",
-                             "a sender is \"operator\", \"client\" (the order's own) or \"client:NAME\"");
+        mg_json_fault(faults, MG_BAD_INPUT, pointer,
+                      "a sender is \"operator\", \"client\" (the order's own) or \"client:NAME\"");
     }
 }
 
 static void read_senders(const struct mg_json_object *wait, struct mg_signal_wait *signal)
 {
     struct mg_slice from = mg_json_get_typed(wait, "from", MG_OPTIONAL, MG_JSON_ARRAY);
+    char pointer[MG_JSON_POINTER_SIZE + 16];
     struct mg_json_walk walk;
     struct mg_slice none, value;
     int count = 0;
@@ -80,8 +82,9 @@ static void read_senders(const struct mg_json_object *wait, struct mg_signal_wai
     }
     mg_json_walk_begin(&walk, from);
     for (; mg_json_walk_next(&walk, &none, &value); count++) {
+        (void)snprintf(pointer, sizeof(pointer), "%s/from/%d", wait->pointer, count);
         if (count < MG_SIGNAL_SENDERS_MAX) {
-            read_sender(wait, value, signal);
+            read_sender(wait->faults, pointer, value, signal);
         }
     }
     if (count == 0 || count > MG_SIGNAL_SENDERS_MAX) {

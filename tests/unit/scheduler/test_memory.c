@@ -7,7 +7,7 @@
 #include "item.h"
 #include "stage.h"
 
-#define PAYLOAD_BYTES (250 * 1024)
+#define PAYLOAD_BYTES (248 * 1024)
 #define ORDERS        40
 
 static char text[PAYLOAD_BYTES + 256];

@@ -1,0 +1,103 @@
+"""Steps that wait for a signal."""
+
+import json
+import uuid
+
+from harness import scenario, step
+
+
+def signal_step(name, signal="approved", after=(), **fields):
+    wait = {"signal": signal, "within": fields.pop("within", "60s")}
+    for member in ("on_timeout", "from", "of", "key", "title", "choices"):
+        if member in fields:
+            wait[member] = fields.pop(member)
+    return {"step": name, "after": list(after), "wait": wait, **fields}
+
+
+def send(s, order, signal="approved", payload=None, signal_id=None, by="ann"):
+    """Sends a signal as an operator does, and returns the answer."""
+    client = s.new_client()
+    signal_id, correlation_id = signal_id or str(uuid.uuid4()), str(uuid.uuid4())
+    body = {"v": 1, "command_id": signal_id, "command": "signal", "order_id": order.order_id, "signal": signal, "payload": payload,
+            "by": by, "reason": "a test"}
+    client.publish(json.dumps(body), "scheduler.commands", exchange="makegood.commands", type="command", message_id=signal_id,
+                   reply_to=client.queue, correlation_id=correlation_id)
+    answer, _ = client.wait_message(lambda _, properties: properties.correlation_id == correlation_id, "the answer to the signal")
+    client.close()
+    return answer
+
+
+@scenario()
+def a_signal_ends_a_wait_and_its_payload_is_the_steps_result(s):
+    """Would catch: a signal whose payload later steps cannot use."""
+    s.load_workflow("approve", [signal_step("approve", done_when="result.ok", refused_when="!result.ok"),
+                                step("charge", "payment", after=["approve"], when="results.approve.by == 'ann'")])
+    order, refused = s.client.submit("approve", {}), s.client.submit("approve", {})
+    for one in (order, refused):
+        s.wait_step(one, "approve", "waiting")
+    assert send(s, order, payload={"ok": True, "by": "ann"})["signal"] == "taken"
+    assert send(s, refused, payload={"ok": False, "by": "bob"})["signal"] == "taken"
+    s.client.wait_status(order, "processed")
+    s.assert_effects(order, {("charge", "payment"): "done"})
+    status = s.client.wait_status(refused, "compensated")
+    assert status["cause"]["code"] == "signal_refused" and "refused_when" in status["cause"]["text"], status
+    assert send(s, order, payload={"ok": True})["signal"] == "late"
+
+
+@scenario()
+def a_signal_before_its_step_is_kept_through_a_crash(s):
+    """Would catch: an early signal that is lost, or that ends its step before the steps before it."""
+    s.load_workflow("early", [step("reserve", "inventory"), signal_step("approve", after=["reserve"]),
+                              step("charge", "payment", after=["approve"])])
+    s.pause_service("inventory")
+    order = s.client.submit("early", {})
+    s.wait_step(order, "reserve", "waiting")
+    assert send(s, order, payload={"n": 1}, signal_id="evt_1")["signal"] == "kept"
+    assert send(s, order, payload={"n": 2}, signal_id="evt_1")["signal"] == "duplicate"
+    for process in s.cluster.schedulers:
+        process.kill()
+        process.start()
+        s.ends_badly.add(process.name)
+    s.cluster.tool("service", "resume", "inventory", "--reason", "enough seen")
+    s.client.wait_status(order, "processed")
+    assert json.loads(s.step(order, "approve")["result"]) == {"n": 1}
+
+
+@scenario()
+def two_people_approve_and_one_of_them_cannot_do_it_twice(s):
+    """Would catch: four eyes that are two."""
+    s.load_workflow("eyes", [signal_step("approve", of=2, **{"from": ["operator"]}, done_when="result == true"),
+                             step("charge", "payment", after=["approve"])])
+    order = s.client.submit("eyes", {})
+    s.wait_step(order, "approve", "waiting")
+    assert send(s, order, payload=True, by="ann")["signal"] == "counted"
+    again = send(s, order, payload=True, by="ann")
+    assert again["signal"] == "refused" and "several senders" in again["text"], again
+    assert send(s, order, payload=True, by="bob")["signal"] == "taken"
+    s.client.wait_status(order, "processed")
+    assert {e["by_whom"] for e in s.events(order) if e["cause_kind"] == "signal"} == {"ann", "bob"}
+
+
+@scenario()
+def a_wait_without_its_signal_ends_by_its_time_out(s):
+    """Would catch: a wait without an end, and a time-out that takes the wrong way."""
+    s.load_workflow("fails", [signal_step("approve", within="1s"), step("charge", "payment", after=["approve"])])
+    s.load_workflow("goes_on", [signal_step("approve", within="1s", on_timeout="skip"), step("charge", "payment", after=["approve"])])
+    fails, goes_on = s.client.submit("fails", {}), s.client.submit("goes_on", {})
+    assert s.client.wait_status(fails, "compensated")["cause"]["code"] == "timed_out"
+    s.client.wait_status(goes_on, "processed")
+    s.assert_effects(goes_on, {("charge", "payment"): "done"})
+    assert s.step_state(goes_on, "approve") == "skipped"
+    assert send(s, goes_on)["signal"] == "late"
+
+
+@scenario()
+def a_signal_that_no_step_waits_for_is_refused_by_name(s):
+    """Would catch: a misspelt signal that is kept for ever in silence."""
+    s.load_workflow("approve", [signal_step("approve")])
+    order = s.client.submit("approve", {})
+    s.wait_step(order, "approve", "waiting")
+    answer = send(s, order, signal="aproved")
+    assert answer["verdict"] == "invalid" and "waits for this signal" in answer["text"], answer
+    assert send(s, order)["signal"] == "taken"
+    s.client.wait_status(order, "processed")
