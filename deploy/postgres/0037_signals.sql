@@ -19,3 +19,18 @@ ALTER DOMAIN makegood_reason ADD CONSTRAINT makegood_reason_word CHECK (VALUE IN
         'awaiting_signal', 'timed_out', 'signal_refused', 'state_lost', 'operator', 'order_turned_back')) NOT VALID;
 
 ALTER TABLE order_step ADD COLUMN open text;
+
+-- Signals with a key, until an order with that key has taken them. `client`: the sender, "" for those of a shared exchange;
+-- null: an operator. `taken_by`: the order; "": refused.
+CREATE TABLE signal_by_key (
+    signal text COLLATE "C" NOT NULL,
+    signal_id text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    payload text NOT NULL,
+    by_whom text NOT NULL,
+    client text COLLATE "C",
+    received_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    taken_by text COLLATE "C",
+    PRIMARY KEY (signal, signal_id)
+);
+CREATE INDEX signal_by_key_free ON signal_by_key (signal, key, received_at) WHERE taken_by IS NULL;

@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "core/backoff.h"
 #include "decision_metrics.h"
+#include "keyed_signals.h"
 #include "order_spans.h"
 
 /* Memory limit of a cause alone in its batch: the largest order, with all its results. */
@@ -62,8 +63,9 @@ static void sends_prune(struct mg_fold *fold);
 static void batch_note_size(const struct mg_batch *batch);
 
 bool mg_batcher_init(struct mg_batcher *batcher, struct mg_loader *loader, struct mg_asides *aside,
-                     struct mg_owing *owing)
+                     struct mg_owing *owing, struct mg_keyed *keyed)
 {
+    batcher->keyed = keyed;
     batcher->shared = aside->shared;
     batcher->inbox = aside->inbox;
     batcher->aside = aside;
@@ -169,6 +171,7 @@ static struct mg_batch *batch_create(struct mg_batcher *batcher, struct mg_work 
     batch->shared = batcher->shared;
     batch->outbox = batcher->owing->outbox;
     batch->owing = batcher->owing;
+    batch->keyed = batcher->keyed;
     batch->loader = batcher->loader;
     batch->is_patient = batcher->aside->is_patient;
     batch->made_before = batch->outbox->made_bytes;
@@ -189,6 +192,18 @@ static struct mg_batch *batch_create(struct mg_batcher *batcher, struct mg_work 
 }
 
 /* ---- after the commit ---- */
+
+/* Steps of the item's order wait with a key now: their signals may have come before. */
+static void keys_look(struct mg_batch *batch, struct mg_item *item)
+{
+    for (uint64_t left = item->fold->opened; left != 0; left &= left - 1) {
+        struct mg_slice open = item->fold->record->steps[__builtin_ctzll(left)].open;
+        mg_buf_clear(&batch->scratch);
+        if (open.data != NULL && mg_json_string(mg_json_find(open, "/key"), &batch->scratch)) {
+            mg_keyed_look(batch->keyed, item->work, mg_buf_slice(&batch->scratch));
+        }
+    }
+}
 
 static void batch_settle(struct mg_batch *batch)
 {
@@ -212,7 +227,10 @@ static void batch_settle(struct mg_batch *batch)
         if (item->outcome == FOLD_POISONED && item->fold->outcome == FOLD_AGAIN) {
             fold_poisoned(batcher, item->fold, "the order changed during each decision");
         }
-        if (item->outcome == FOLD_AGAIN) {
+        if (item->outcome == FOLD_AGAIN && item->work->keyed != NULL) {
+            mg_keyed_end(batcher->keyed, item->work, true, false); /* another order may have it now */
+            mg_work_settle(&batcher->shared->works, item->work, MG_END_ACK);
+        } else if (item->outcome == FOLD_AGAIN) {
             mg_inbox_put_back(batcher->inbox, item->work);
         }
     }
@@ -227,6 +245,12 @@ static void batch_settle(struct mg_batch *batch)
                 item->fold->is_recalled = true;
                 mg_owed_recall(batcher->owing, item->work, item->order_id);
             }
+        }
+        if (item->outcome == FOLD_STORED && item->work->keyed != NULL) {
+            mg_keyed_end(batcher->keyed, item->work, item->is_key_next, item->is_key_refused);
+        }
+        if (item->outcome == FOLD_STORED && item->fold->opened != 0) {
+            keys_look(batch, item);
         }
         if (item->outcome == FOLD_STORED || item->outcome == FOLD_POISONED) {
             /* While the store fails, a cause that needs no write is no sign that work moves. */

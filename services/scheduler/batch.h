@@ -14,6 +14,7 @@ struct mg_batcher {
     struct mg_asides *aside;
     struct mg_loader *loader;
     struct mg_owing *owing;
+    struct mg_keyed *keyed;
     struct mg_batch *batch; /* NULL: none is in hand */
     uint64_t causes_done;   /* without agents' reports */
     uint64_t ended;         /* of them decided and stored */
@@ -26,7 +27,7 @@ struct mg_batcher {
 
 /* False: no memory. */
 bool mg_batcher_init(struct mg_batcher *batcher, struct mg_loader *loader, struct mg_asides *aside,
-                     struct mg_owing *owing);
+                     struct mg_owing *owing, struct mg_keyed *keyed);
 void mg_batcher_finish(struct mg_batcher *batcher);
 void mg_batch_start(struct mg_batcher *batcher); /* if work waits and no batch is in hand */
 void mg_batch_destroy(struct mg_batch *batch);   /* accepts NULL */

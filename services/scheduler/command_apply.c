@@ -10,10 +10,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "command_answer.h"
 #include "core/order.h"
 #include "decision_metrics.h"
 #include "failure.h"
 #include "fold.h"
+#include "keyed_signals.h"
 #include "order_input.h"
 #include "repair.h"
 #include "signal_apply.h"
@@ -30,43 +32,17 @@ bool mg_command_comes_again(const struct mg_item *item)
     return item->command != NULL && is_supervisors(item->command->kind) && !item->work->is_again;
 }
 
-/* Supervisors set no reply_to. A client names a queue of its own; its gateway names one that the broker has named
- * for the gateway alone, which no other client can guess. */
-static bool may_answer(const struct mg_delivery *delivery)
+/* Where the command came from; NULL: the item is no command's, or its sender has its answer. */
+static const struct mg_delivery *delivery_of(const struct mg_item *item)
 {
-    static const char NAMED_BY_BROKER[] = "amq.gen-";
-    struct mg_slice client, queue = delivery->reply_to;
-    enum mg_commander commander = mg_topology_commander(delivery->exchange, &client);
-    bool is_named_by_broker = queue.len > sizeof(NAMED_BY_BROKER) - 1 &&
-                              memcmp(queue.data, NAMED_BY_BROKER, sizeof(NAMED_BY_BROKER) - 1) == 0;
-    if (queue.len == 0 || mg_topology_is_reserved(queue)) {
-        return false;
-    }
-    switch (commander) {
-    case MG_COMMANDER_OPERATOR:
-    case MG_COMMANDER_GATEWAY:
-        return true;
-    case MG_COMMANDER_CLIENT:
-        return is_named_by_broker || mg_topology_is_queue_of(client, queue);
-    case MG_COMMANDER_CALLBACK:
-        return is_named_by_broker;
-    case MG_COMMANDER_SUPERVISOR:
-    case MG_COMMANDER_NONE:
-        break;
-    }
-    return false;
+    const struct mg_work *work = item->work;
+    return work->keyed == NULL ? work->delivery : work->keyed->is_own ? work->origin->delivery : NULL;
 }
 
-/* The result for an operator's or a gateway's command with a reply_to; else NULL. Supervisors set no
- * reply_to, so a result for one would go to a foreign queue. */
 static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item *item,
                                    enum mg_command_verdict verdict, enum mg_signal_outcome signal,
                                    bool may_pass, const struct mg_order_record *record, const char *text)
 {
-    const struct mg_delivery *delivery = item->work->delivery;
-    if (!may_answer(delivery)) {
-        return NULL;
-    }
     struct mg_command_result result = {.verdict = verdict, .signal = signal, .may_pass = may_pass};
     if (item->command != NULL) {
         memcpy(result.command_id, item->command->command_id, sizeof(result.command_id));
@@ -76,21 +52,8 @@ static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item 
         result.version = record->order.version;
         result.state = record->order.state;
     }
-    snprintf(result.text, sizeof(result.text), "%s", text);
-    mg_buf_clear(&batch->scratch);
-    mg_command_result_write(&result, &batch->scratch);
-    char queue[256];
-    snprintf(queue, sizeof(queue), "%.*s", (int)delivery->reply_to.len, delivery->reply_to.data);
-    bool is_correlated = delivery->correlation_id.len > 0;
-    struct mg_send_spec spec = {.work = item->work,
-                                .kind = MG_SEND_RESULT,
-                                .exchange = "",
-                                .routing_key = queue,
-                                .type = "command_result",
-                                .correlation_id =
-                                    is_correlated ? delivery->correlation_id : mg_slice_of(result.command_id),
-                                .body = mg_buf_slice(&batch->scratch)};
-    return batch->scratch.failed ? NULL : mg_send_create(batch->outbox, &spec);
+    (void)snprintf(result.text, sizeof(result.text), "%s", text);
+    return mg_command_answer_make(batch->outbox, item->work, delivery_of(item), &result);
 }
 
 void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, bool may_pass, const char *text)
@@ -174,11 +137,37 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
         mg_owed_resend(batch->owing, work, command->order_id);
         return false;
     }
+    if (command->key[0] != '\0') {
+        mg_keyed_signal_keep(batch->keyed, work, command);
+        return false;
+    }
     item->command = command;
     item->order_id = command->order_id;
     item->cause = command->kind == MG_CAUSE_SIGNAL ? mg_signal_identity(batch, command)
                                                    : mg_slice_of(command->command_id);
     item->wants_event = work->is_again || !is_supervisors(command->kind);
+    return true;
+}
+
+bool mg_keyed_signal_read(struct mg_batch *batch, struct mg_item *item)
+{
+    const struct mg_keyed_signal *found = item->work->keyed;
+    struct mg_command *command = mg_arena_alloc(batch->arena, sizeof(*command));
+    if (command == NULL) {
+        mg_work_settle(&batch->shared->works, item->work, MG_END_LEAVE);
+        return false;
+    }
+    memset(command, 0, sizeof(*command));
+    command->kind = MG_CAUSE_SIGNAL;
+    memcpy(command->order_id, found->order_id, sizeof(command->order_id));
+    memcpy(command->command_id, found->signal_id, sizeof(command->command_id));
+    memcpy(command->signal, found->signal, sizeof(command->signal));
+    memcpy(command->by, found->by, sizeof(command->by));
+    command->payload = found->payload;
+    item->command = command;
+    item->order_id = command->order_id;
+    item->cause = mg_signal_identity(batch, command);
+    item->wants_event = true;
     return true;
 }
 
@@ -338,6 +327,10 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
 {
     const struct mg_command *command = item->command;
     struct mg_fold *fold = item->fold;
+    if (fold->record == NULL && item->work->keyed != NULL) {
+        item->is_key_next = true; /* it has left for the archive since it was found */
+        return;
+    }
     if (fold->record == NULL) {
         mg_metric_add(batch->shared->series.unknown_orders, 1);
         result_add(batch, item, MG_COMMAND_NOT_FOUND, "there is no such order");

@@ -25,6 +25,7 @@
 #include "core/order.h"
 #include "failure.h"
 #include "guard_facts.h"
+#include "kept_signals.h"
 #include "order_input.h"
 #include "output.h"
 #include "render.h"
@@ -549,6 +550,7 @@ static void follow_decide(struct mg_batch *batch, struct mg_item *item, struct m
     }
     if (cause_decide(batch, item, &cause, &brought, story) == MG_GO) {
         mg_guard_note_needs(batch, fold);
+        mg_kept_signals_note_key(fold, followed.step);
         effects_make(batch, item, follow);
     }
 }
@@ -631,6 +633,9 @@ static void effects_again(struct mg_batch *batch, struct mg_item *item, const st
             mg_log(MG_LOG_WARN, "could not write a request again; its deadline will end the attempt",
                    MG_LOG_TEXT("order_id", record->order_id), MG_LOG_TEXT("step", record->step_names[i]));
         }
+    }
+    for (int i = 0; fold->workflow->workflow->has_signals && i < record->order.step_count; i++) {
+        mg_kept_signals_note_key(fold, i);
     }
     struct mg_status_text status;
     for (int i = 0; mg_status_kept(event, i, &status); i++) {

@@ -45,6 +45,7 @@ struct mg_item {
     struct mg_command *command;
 
     enum mg_end end;
+    bool is_key_next, is_key_refused; /* of a kept signal: look for the next; its order refuses it */
     bool is_undecided;      /* decided again on a fresh read, even if its fold is stored */
     struct mg_buf statuses; /* of this cause, as a JSON array; not in the arena */
     int first_event;        /* index in the fold of the event that keeps them; -1: none yet */
@@ -82,6 +83,9 @@ struct mg_fold {
     int event_count, event_room;
     struct mg_alert_write *alerts;
     int alert_count, alert_room;
+    struct mg_taken_signal *taken; /* kept signals with a key */
+    int taken_count;
+    uint64_t opened; /* bit set of steps that wait for a signal with a key, from this batch on */
     struct mg_send_list sends;
     int entered[MG_ORDER_STATE_COUNT]; /* number of entries into each state; counts once stored */
     int item_count;
@@ -102,6 +106,7 @@ struct mg_batch {
     struct mg_shared *shared;
     struct mg_outbox *outbox;
     struct mg_owing *owing;
+    struct mg_keyed *keyed;
     struct mg_loader *loader;
     struct mg_arena *arena;
     struct mg_work *works[MG_BATCH_MAX];

@@ -14,6 +14,15 @@ static struct mg_slice signals_of(struct mg_slice open)
     return open.data != NULL ? mg_json_find(open, "/signals") : open;
 }
 
+void mg_kept_signals_note_key(struct mg_fold *fold, int step)
+{
+    struct mg_slice open = fold->record->steps[step].open;
+    bool is_waiting = mg_step_is_open(&fold->record->order.steps[step]);
+    if (is_waiting && open.data != NULL && mg_json_find(open, "/key").data != NULL) {
+        fold->opened |= UINT64_C(1) << step;
+    }
+}
+
 int mg_kept_signals_count(struct mg_slice open)
 {
     struct mg_json_walk walk;

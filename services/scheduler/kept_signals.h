@@ -27,6 +27,8 @@ struct mg_signal_sum {
     struct mg_slice by;              /* REFUSED: who has sent it */
 };
 
+/* The step, if it waits with a key, looks for kept signals after the commit. */
+void mg_kept_signals_note_key(struct mg_fold *fold, int step);
 int mg_kept_signals_count(struct mg_slice open);
 /* True if a kept signal is of this sender. */
 bool mg_kept_signals_has_sender(struct mg_slice open, struct mg_slice by);

@@ -281,13 +281,15 @@ static bool stages_init(struct mg_scheduler *scheduler)
     bool has_outbox = mg_outbox_init(&scheduler->outbox, shared);
     mg_alerts_init(&scheduler->alerts, &scheduler->outbox, &scheduler->gates);
     mg_owed_init(&scheduler->owing, &scheduler->alerts);
+    mg_keyed_init(&scheduler->keyed, &scheduler->inbox, &scheduler->outbox);
     mg_confirm_init(&scheduler->confirm, &scheduler->inbox, &scheduler->owing);
     mg_reports_init(&scheduler->reports, shared);
     bool has_isolated = mg_isolated_init(&scheduler->isolated, &scheduler->consumed);
     bool has_ack = mg_ack_init(&scheduler->ack, &scheduler->consumed, &scheduler->alerts);
     mg_aside_init(&scheduler->aside, &scheduler->inbox, &scheduler->set_aside, &scheduler->alerts);
     bool has_batcher =
-        mg_batcher_init(&scheduler->batcher, &scheduler->loader, &scheduler->aside, &scheduler->owing);
+        mg_batcher_init(&scheduler->batcher, &scheduler->loader, &scheduler->aside, &scheduler->owing,
+                        &scheduler->keyed);
     mg_standstill_init(&scheduler->standstill, &scheduler->batcher);
     return has_outbox && has_isolated && has_ack && has_batcher;
 }
@@ -336,6 +338,7 @@ void mg_scheduler_destroy(struct mg_scheduler *scheduler)
     mg_batcher_finish(&scheduler->batcher);
     mg_outbox_finish(&scheduler->outbox);
     mg_owed_finish(&scheduler->owing);
+    mg_keyed_finish(&scheduler->keyed);
     mg_reports_finish(&scheduler->reports);
     mg_inbox_finish(&scheduler->inbox);
     mg_aside_finish(&scheduler->aside);

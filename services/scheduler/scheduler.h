@@ -19,6 +19,7 @@
 #include "consumers.h"
 #include "gates.h"
 #include "inbox.h"
+#include "keyed_signals.h"
 #include "outbox.h"
 #include "owed_statuses.h"
 #include "report_intake.h"
@@ -55,6 +56,7 @@ struct mg_scheduler {
     struct mg_cache cache;
     struct mg_gates gates;
     struct mg_owing owing;
+    struct mg_keyed keyed;
     struct mg_reports reports;
     struct mg_alerts alerts;
     struct mg_standstill standstill;

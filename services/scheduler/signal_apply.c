@@ -14,6 +14,7 @@
 #include "failure.h"
 #include "fold.h"
 #include "kept_signals.h"
+#include "keyed_signals.h"
 #include "lanes.h"
 #include "order_input.h"
 #include "workflow/answer_conditions.h"
@@ -29,6 +30,13 @@ static void answer(struct mg_batch *batch, struct mg_item *item, enum mg_signal_
                    const char *text)
 {
     bool is_conflict = outcome == MG_SIGNAL_LATE || outcome == MG_SIGNAL_REFUSED;
+    if (item->work->keyed != NULL) {
+        item->is_key_next = outcome == MG_SIGNAL_LATE || (!is_conflict && !item->work->keyed->is_own);
+        item->is_key_refused = outcome == MG_SIGNAL_REFUSED || outcome == MG_SIGNAL_DUPLICATE;
+        if (outcome == MG_SIGNAL_LATE) {
+            return; /* another order may wait for it */
+        }
+    }
     mg_command_answer_signal(batch, item, is_conflict ? MG_COMMAND_CONFLICT : MG_COMMAND_DONE, outcome, false,
                              text);
 }
@@ -48,6 +56,13 @@ struct sender {
 
 static void sender_find(struct mg_batch *batch, const struct mg_item *item, struct sender *ret_sender)
 {
+    const struct mg_keyed_signal *keyed = item->work->keyed;
+    if (keyed != NULL) {
+        *ret_sender = (struct sender){.kind = keyed->is_client ? MG_SENDER_CLIENT : MG_SENDER_OPERATOR,
+                                      .client = mg_slice_of(keyed->client),
+                                      .by = mg_slice_of(keyed->by)};
+        return;
+    }
     struct mg_slice client;
     enum mg_commander commander = mg_topology_commander(item->work->delivery->exchange, &client);
     bool is_client = commander == MG_COMMANDER_CLIENT;
@@ -208,6 +223,24 @@ static const char *text_of(const struct arrival *arrival)
     return "";
 }
 
+/* A kept signal with a key is this order's from this commit on. */
+static void taken_add(struct mg_batch *batch, const struct mg_item *item)
+{
+    struct mg_fold *fold = item->fold;
+    if (item->work->keyed == NULL) {
+        return;
+    }
+    if (fold->taken == NULL) { /* one for each item at most */
+        fold->taken = mg_arena_alloc(batch->arena, (size_t)fold->item_count * sizeof(*fold->taken));
+    }
+    if (fold->taken == NULL) {
+        fold->has_failed = true;
+        return;
+    }
+    fold->taken[fold->taken_count++] = (struct mg_taken_signal){mg_slice_of(item->work->keyed->signal),
+                                                                mg_slice_of(item->work->keyed->signal_id)};
+}
+
 static void signal_decide(struct mg_batch *batch, struct mg_item *item, struct arrival *arrival)
 {
     struct mg_fold *fold = item->fold;
@@ -228,6 +261,7 @@ static void signal_decide(struct mg_batch *batch, struct mg_item *item, struct a
     const char *reason = item->command->reason[0] != '\0' ? item->command->reason : arrival->why;
     story.reason = reason[0] != '\0' ? mg_arena_copy(batch->arena, mg_slice_of(reason)) : story.reason;
     if (mg_fold_cause(batch, item, &cause, &brought, story) == MG_GO) {
+        taken_add(batch, item);
         answer(batch, item, arrival->outcome, text_of(arrival));
     } else {
         answer(batch, item, MG_SIGNAL_LATE, item->why);

@@ -18,6 +18,8 @@ static void write_add(struct mg_batch *batch, struct mg_fold *fold)
                                            .event_count = fold->event_count,
                                            .alerts = fold->alerts,
                                            .alert_count = fold->alert_count,
+                                           .taken = fold->taken,
+                                           .taken_count = fold->taken_count,
                                            .locked_by = batch->shared->options->instance,
                                            .is_hasty = batch->is_retry,
                                            .is_patient = batch->is_patient};

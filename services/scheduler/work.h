@@ -66,6 +66,7 @@ struct mg_work {
     enum mg_kind kind;
     enum mg_executed executed; /* NO: the broker certainly does not have it */
     bool is_republished;       /* outcome unknown: the request is published once more */
+    struct mg_keyed_signal *keyed; /* it is no request, but a kept signal for its order; owned */
 };
 
 struct mg_work_list {

@@ -14,12 +14,12 @@ def signal_step(name, signal="approved", after=(), **fields):
     return {"step": name, "after": list(after), "wait": wait, **fields}
 
 
-def send(s, order, signal="approved", payload=None, signal_id=None, by="ann"):
-    """Sends a signal as an operator does, and returns the answer."""
+def send(s, order, signal="approved", payload=None, signal_id=None, by="ann", key=None):
+    """Sends a signal as an operator does, to an order or by a key, and returns the answer."""
     client = s.new_client()
     signal_id, correlation_id = signal_id or str(uuid.uuid4()), str(uuid.uuid4())
-    body = {"v": 1, "command_id": signal_id, "command": "signal", "order_id": order.order_id, "signal": signal, "payload": payload,
-            "by": by, "reason": "a test"}
+    body = {"v": 1, "command_id": signal_id, "command": "signal", "signal": signal, "payload": payload, "by": by, "reason": "a test"}
+    body.update({"order_id": order.order_id} if key is None else {"key": key})
     client.publish(json.dumps(body), "scheduler.commands", exchange="makegood.commands", type="command", message_id=signal_id,
                    reply_to=client.queue, correlation_id=correlation_id)
     answer, _ = client.wait_message(lambda _, properties: properties.correlation_id == correlation_id, "the answer to the signal")
@@ -101,3 +101,73 @@ def a_signal_that_no_step_waits_for_is_refused_by_name(s):
     assert answer["verdict"] == "invalid" and "waits for this signal" in answer["text"], answer
     assert send(s, order)["signal"] == "taken"
     s.client.wait_status(order, "processed")
+
+
+def by_key(s, key, **fields):
+    return send(s, None, key=key, **fields)
+
+
+@scenario()
+def a_signal_with_a_key_finds_its_order_early_or_late(s):
+    """Would catch: a signal that came before its order and is lost, or is taken by two orders."""
+    s.load_workflow("paid", [step("charge", "payment"), signal_step("paid", "paid", after=["charge"], key="payload.id"),
+                             step("ship", "carrier", after=["paid"])])
+    assert by_key(s, "ch_1", signal="paid", payload={"n": 1}, signal_id="evt_1")["signal"] == "kept"
+    assert by_key(s, "ch_1", signal="paid", payload={"n": 1}, signal_id="evt_1")["signal"] == "kept"
+    early = s.client.submit("paid", {"id": "ch_1"})
+    s.client.wait_status(early, "processed")
+    assert json.loads(s.step(early, "paid")["result"]) == {"n": 1}
+    assert by_key(s, "ch_1", signal="paid", signal_id="evt_1")["signal"] == "duplicate"
+    late, other = s.client.submit("paid", {"id": "ch_2"}), s.client.submit("paid", {"id": 3})
+    for order in (late, other):
+        s.wait_step(order, "paid", "waiting")
+    assert by_key(s, "ch_2", signal="paid", payload={"n": 2})["signal"] == "taken"
+    assert by_key(s, "3", signal="paid", payload={"n": 3})["signal"] == "taken"
+    s.client.wait_status(late, "processed")
+    s.client.wait_status(other, "processed")
+    assert s.rows("SELECT count(*) AS n FROM signal_by_key WHERE taken_by IS NULL") == [{"n": 0}]
+
+
+@scenario()
+def each_signal_with_a_key_is_taken_once_although_schedulers_die(s):
+    """Would catch: a signal that is lost between its row and its order, and one that two orders take."""
+    s.load_workflow("paid", [signal_step("paid", "paid", key="payload.id"), step("charge", "payment", after=["paid"])])
+    orders = []
+    for round_ in range(4):
+        keys = [f"k{round_}-{n}" for n in range(25)]
+        for n, key in enumerate(keys):
+            if n % 2:
+                by_key_quietly(s, key)
+            orders.append(s.client.submit("paid", {"id": key}))
+        for process in s.cluster.schedulers:
+            process.kill()
+            process.start()
+            s.ends_badly.add(process.name)
+        for n, key in enumerate(keys):
+            if not n % 2:
+                by_key_quietly(s, key)
+    for order in orders:
+        s.client.wait_status(order, "processed")
+        s.assert_effects(order, {("charge", "payment"): "done"})
+    assert s.rows("SELECT count(*) AS n, count(DISTINCT taken_by) AS orders FROM signal_by_key") == [{"n": 100, "orders": 100}]
+
+
+def by_key_quietly(s, key):
+    """A signal whose sender wants no answer."""
+    body = {"v": 1, "command_id": f"evt_{key}", "command": "signal", "signal": "paid", "payload": key, "by": "psp", "key": key}
+    s.client.publish(json.dumps(body), "scheduler.commands", exchange="makegood.commands", type="command", message_id=f"evt_{key}")
+
+
+@scenario()
+def a_signal_with_a_key_goes_to_one_order_of_two_and_the_next_to_the_other(s):
+    """Would catch: one payment that ships two orders."""
+    s.load_workflow("paid", [signal_step("paid", "paid", key="payload.id"), step("charge", "payment", after=["paid"])])
+    first = s.client.submit("paid", {"id": "k"})
+    s.wait_step(first, "paid", "waiting")
+    second = s.client.submit("paid", {"id": "k"})
+    s.wait_step(second, "paid", "waiting")
+    assert by_key(s, "k", signal="paid")["signal"] == "taken"
+    s.client.wait_status(first, "processed")
+    assert s.step_state(second, "paid") == "waiting"
+    assert by_key(s, "k", signal="paid")["signal"] == "taken"
+    s.client.wait_status(second, "processed")

@@ -69,6 +69,12 @@ static const struct mg_sql FIND_CONFLICTS = {
     "SELECT i.n FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS i(n, order_id, expected)"
     " LEFT JOIN order_process p ON p.order_id = i.order_id WHERE coalesce(p.version, 0) <> i.expected"};
 
+/* The orders with a signal that another order has taken. */
+static const struct mg_sql FIND_TAKEN = {
+    "find_taken",
+    "SELECT DISTINCT i.n FROM unnest($1::bigint[], $2::text[], $3::text[]) AS i(n, signal, signal_id)"
+    " JOIN signal_by_key k ON k.signal = i.signal AND k.signal_id = i.signal_id WHERE k.taken_by IS NOT NULL"};
+
 /* The orders with a row that another session has locked against writes. */
 static const struct mg_sql FIND_LOCKED = {
     "find_locked", "WITH orders_left AS MATERIALIZED (SELECT order_id FROM order_process"
@@ -285,9 +291,22 @@ static bool take_out(struct commit_job *job, const struct mg_rows *rows, enum mg
     return true;
 }
 
-static void on_conflicts(void *arg, const struct mg_pg_answer *reply)
+static bool has_taken(const struct commit_job *job)
 {
-    struct commit_job *job = arg;
+    const struct range range = job->ranges[job->range_count - 1];
+    for (int i = range.from; i < range.to; i++) {
+        if (job->writes[job->sorted[i]].taken_count > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The answer to a question about the orders of the current range; `next`: asked if all of them are as they
+ * should be. */
+static void conflicts_found(struct commit_job *job, const struct mg_pg_answer *reply,
+                            void (*next)(struct commit_job *job))
+{
     const struct range range = job->ranges[job->range_count - 1];
     if (reply->fault == MG_PG_RETRY && retry_later(job)) {
         return;
@@ -301,6 +320,10 @@ static void on_conflicts(void *arg, const struct mg_pg_answer *reply)
         return;
     }
     int left = job->ranges[job->range_count - 1].to;
+    if (left == range.to && next != NULL) {
+        next(job);
+        return;
+    }
     if (left == range.to) {
         /* All guards hold: another cause, or the order in conflict has left for the archive since. */
         if (range.to - range.from > 1 || !retry_later(job)) {
@@ -310,6 +333,35 @@ static void on_conflicts(void *arg, const struct mg_pg_answer *reply)
     }
     job->range_count -= left == range.from ? 1 : 0;
     run_next(job);
+}
+
+static void on_taken(void *arg, const struct mg_pg_answer *reply)
+{
+    conflicts_found(arg, reply, NULL);
+}
+
+static void ask_taken(struct commit_job *job)
+{
+    const struct range range = job->ranges[job->range_count - 1];
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    int n = mg_pg_add_array(&params, MG_PG_INT), signal = mg_pg_add_array(&params, MG_PG_TEXT),
+        signal_id = mg_pg_add_array(&params, MG_PG_TEXT);
+    for (int i = range.from; i < range.to; i++) {
+        const struct mg_order_write *write = &job->writes[job->sorted[i]];
+        for (int j = 0; j < write->taken_count; j++) {
+            mg_pg_push_int(&params, n, job->sorted[i]);
+            mg_pg_push_text(&params, signal, write->taken[j].signal);
+            mg_pg_push_text(&params, signal_id, write->taken[j].signal_id);
+        }
+    }
+    mg_store_send_one(job->base.store, &FIND_TAKEN, &params, on_taken, job);
+}
+
+static void on_conflicts(void *arg, const struct mg_pg_answer *reply)
+{
+    struct commit_job *job = arg;
+    conflicts_found(job, reply, has_taken(job) ? ask_taken : NULL);
 }
 
 static void on_locks(void *arg, const struct mg_pg_answer *reply)

@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 37 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 38 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -246,6 +246,10 @@ enum mg_write_result {
     MG_WRITE_REFUSED,
     MG_WRITE_UNTRIED, /* not stored and not judged: the time for the whole commit was over */
 };
+/* A kept signal that a change of an order takes (signal_rows.h). */
+struct mg_taken_signal {
+    struct mg_slice signal, signal_id;
+};
 struct mg_order_write {
     const struct mg_order_record *record; /* the new state */
     uint64_t expected_version;            /* 0: insert a new order */
@@ -256,6 +260,9 @@ struct mg_order_write {
     int event_count;
     const struct mg_alert_write *alerts;
     int alert_count;
+    /* If another order has taken one of them, or this order is read too late, the result is CONFLICT. */
+    const struct mg_taken_signal *taken;
+    int taken_count;
     const char *locked_by;
     bool is_hasty;   /* of all in one commit: waits for no lock, and for no statement, longer than a moment */
     bool is_patient; /* of all: a statement may nevertheless take its whole time */

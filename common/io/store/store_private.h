@@ -134,7 +134,7 @@ int mg_store_index_of(const struct mg_rows *rows, int row, int count, struct mg_
 /* ---- orders as rows (store/write.c, store/records.c) ---- */
 
 /* The rows of any number of orders, by statement. */
-#define MG_STORE_WRITE_STATEMENTS 9
+#define MG_STORE_WRITE_STATEMENTS 10
 struct mg_store_write {
     struct mg_pg_params params[MG_STORE_WRITE_STATEMENTS];
     int64_t row_counts[MG_STORE_WRITE_STATEMENTS];

@@ -120,6 +120,7 @@ static_assert(MG_PG_PARAMS_MAX == 40, "NUMBERED has as many numbers");
 enum {
     INSERT_ORDERS,
     UPDATE_ORDERS,
+    TAKE_SIGNALS,
     UPDATE_STEPS,
     INSERT_STEPS,
     INSERT_PAYLOADS,
@@ -147,6 +148,12 @@ static const struct mg_sql STATEMENTS[MG_STORE_WRITE_STATEMENTS] = {
         "update_orders",
         GUARDED("UPDATE order_process p SET " MG_ORDER_COLUMNS(MG_EACH, AS_ASSIGNMENT) "updated_at = " MG_SQL_NOW
         " FROM " INPUT(OLD_ORDER) " WHERE p.order_id = i.order_id AND p.version = i.expected", OLD_ORDER)},
+    [TAKE_SIGNALS] = {
+        "take_signals",
+        "WITH written AS (UPDATE signal_by_key k SET taken_by = i.order_id FROM (SELECT unnest($1::text[]) AS order_id,"
+        " unnest($2::text[]) AS signal, unnest($3::text[]) AS signal_id) AS i"
+        " WHERE k.signal = i.signal AND k.signal_id = i.signal_id AND k.taken_by IS NULL RETURNING 1)"
+        " SELECT 1 / (count(*) = $4::bigint)::int FROM written"},
     [UPDATE_STEPS] = {
         "update_steps",
         GUARDED("UPDATE order_step s SET " MG_STEP_COLUMNS(MG_EACH, AS_ASSIGNMENT) "parked_until = " PARKED_UNTIL
@@ -182,6 +189,7 @@ static const struct mg_sql STATEMENTS[MG_STORE_WRITE_STATEMENTS] = {
 
 void mg_store_write_begin(struct mg_store_write *write)
 {
+    static const enum mg_pg_type SIGNALS[] = {MG_PG_TEXT, MG_PG_TEXT, MG_PG_TEXT};
     static const enum mg_pg_type OLD_ORDERS[] = {MG_PG_TEXT, OLD_ORDER(AS_WIRE)},
                                  NEW_ORDERS[] = {MG_PG_TEXT, NEW_ORDER(AS_WIRE)},
                                  PAYLOADS[] = {MG_PG_TEXT, NEW_PAYLOAD(AS_WIRE)},
@@ -200,7 +208,7 @@ void mg_store_write_begin(struct mg_store_write *write)
         size_t count;
     } INPUTS[MG_STORE_WRITE_STATEMENTS] = {
         [INSERT_ORDERS] = TYPES(NEW_ORDERS), [UPDATE_ORDERS] = TYPES(OLD_ORDERS),
-        [UPDATE_STEPS] = TYPES(OLD_STEPS),   [INSERT_STEPS] = TYPES(NEW_STEPS),
+        [TAKE_SIGNALS] = TYPES(SIGNALS),     [UPDATE_STEPS] = TYPES(OLD_STEPS),   [INSERT_STEPS] = TYPES(NEW_STEPS),
         [INSERT_PAYLOADS] = TYPES(PAYLOADS), [INSERT_LABELS] = TYPES(LABELS),
         [INSERT_EVENTS] = TYPES(EVENTS),     [CLOSE_ALERTS] = TYPES(OLD_ALERTS),
         [OPEN_ALERTS] = TYPES(NEW_ALERTS)};
@@ -307,6 +315,13 @@ static void push_step(struct mg_store_write *write, const struct mg_order_record
     }
 }
 
+static void push_signal(struct mg_store_write *write, const char *order_id, const struct mg_taken_signal *signal)
+{
+    struct mg_pg_params *params = row_begin(write, TAKE_SIGNALS, order_id);
+    mg_pg_push_text(params, 1, signal->signal);
+    mg_pg_push_text(params, 2, signal->signal_id);
+}
+
 static void push_event(struct mg_store_write *write, const char *order_id,
                        const struct mg_event_record *event)
 {
@@ -352,6 +367,9 @@ void mg_store_write_add(struct mg_store_write *write, const struct mg_order_writ
             push_step(write, from->record, i);
         }
     }
+    for (int i = 0; i < from->taken_count; i++) {
+        push_signal(write, from->record->order_id, &from->taken[i]);
+    }
     for (int i = 0; i < from->event_count; i++) {
         push_event(write, from->record->order_id, &from->events[i]);
     }
@@ -369,7 +387,7 @@ int mg_store_write_list(struct mg_store_write *write, struct mg_pg_statement *re
         if (write->row_counts[i] == 0) {
             continue;
         }
-        if (i == UPDATE_ORDERS || i == UPDATE_STEPS) {
+        if (i == UPDATE_ORDERS || i == UPDATE_STEPS || i == TAKE_SIGNALS) {
             mg_pg_add_int(&write->params[i], write->row_counts[i]);
         }
         ret_statements[count++] = (struct mg_pg_statement){&STATEMENTS[i], &write->params[i]};

@@ -1,0 +1,32 @@
+-- Keeps a signal with a key (io/store/signal_rows.h). The row stays once an order has taken it, so that a second copy is known.
+-- In this folder: psql -f keep_signal.sql, with the values below.
+\set signal 'paid'
+\set signal_id 'evt_1'
+\set key 'ch_17'
+\set payload 'null'
+\set by 'client:psp'
+\set client 'psp'
+\set kept_max 10000
+
+WITH known AS (
+        SELECT taken_by IS NOT NULL AS is_taken
+        FROM signal_by_key
+        WHERE signal = :'signal'::text AND signal_id = :'signal_id'::text
+    ),
+    room AS (
+        SELECT count(*) < :kept_max AS is_there
+        FROM (SELECT FROM signal_by_key WHERE signal = :'signal'::text AND taken_by IS NULL LIMIT :kept_max) t
+    ),
+    kept AS (
+        INSERT INTO signal_by_key (signal, signal_id, key, payload, by_whom, client)
+        SELECT :'signal'::text, :'signal_id'::text, :'key'::text, :'payload'::text, :'by'::text, :'client'::text
+        WHERE NOT EXISTS (SELECT FROM known) AND (SELECT is_there FROM room)
+        ON CONFLICT DO NOTHING
+        RETURNING signal_id
+    )
+-- Neither known nor kept, although there is room: a copy has come at the same moment.
+SELECT CASE
+        WHEN EXISTS (SELECT FROM known WHERE is_taken) THEN 'taken'
+        WHEN EXISTS (SELECT FROM kept) THEN 'new'
+        WHEN EXISTS (SELECT FROM known) OR (SELECT is_there FROM room) THEN 'known'
+        ELSE 'full' END;

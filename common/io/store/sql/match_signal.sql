@@ -1,0 +1,14 @@
+-- The oldest signal that is kept under a key, and the order that waits for it: the one whose wait ends first.
+-- In this folder: psql -f match_signal.sql, with the values below.
+\set signal 'paid'
+\set key 'ch_17'
+\set kept_days 7
+
+SELECT s.order_id, k.signal_id, k.payload, k.by_whom, k.client
+FROM signal_by_key k
+JOIN order_step s ON s.open IS NOT NULL AND s.open::json ->> 'key' = :'signal'::text || '/' || :'key'::text
+    AND s.state = 'waiting'
+WHERE k.signal = :'signal'::text AND k.key = :'key'::text AND k.taken_by IS NULL
+    AND k.received_at > clock_timestamp() - :kept_days * interval '1 day'
+ORDER BY k.received_at, s.due_at, s.order_id COLLATE "C"
+LIMIT 1;

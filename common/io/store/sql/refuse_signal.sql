@@ -1,0 +1,8 @@
+-- A signal that the order with its key refuses is for no other order.
+-- In this folder: psql -f refuse_signal.sql, with the values below.
+\set signal 'paid'
+\set signal_id 'evt_1'
+
+UPDATE signal_by_key
+SET taken_by = ''
+WHERE signal = :'signal'::text AND signal_id = :'signal_id'::text AND taken_by IS NULL;

@@ -1,0 +1,238 @@
+/* See keyed_signals.h. */
+#include "keyed_signals.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "command_answer.h"
+#include "io/amqp/topology.h"
+#include "io/store/signal_rows.h"
+
+/* One call of the store. */
+struct mg_look {
+    LIST_ENTRY(mg_look) entry;
+    struct mg_keyed *keyed;
+    struct mg_work *work; /* held */
+    bool is_own;          /* `work` is the signal's own message, and waits for the answer */
+    char signal[MG_NAME_MAX + 1], signal_id[MG_COMMAND_ID_MAX + 1], key[MG_SIGNAL_KEY_MAX + 1];
+};
+
+void mg_keyed_init(struct mg_keyed *keyed, struct mg_inbox *inbox, struct mg_outbox *outbox)
+{
+    keyed->inbox = inbox;
+    keyed->outbox = outbox;
+    LIST_INIT(&keyed->looks);
+}
+
+void mg_keyed_finish(struct mg_keyed *keyed)
+{
+    while (!LIST_EMPTY(&keyed->looks)) {
+        struct mg_look *look = LIST_FIRST(&keyed->looks);
+        LIST_REMOVE(look, entry);
+        free(look);
+    }
+}
+
+/* NULL: no memory; the message behind the work is redelivered. */
+static struct mg_look *look_create(struct mg_keyed *keyed, struct mg_work *work, bool is_own)
+{
+    struct mg_look *look = calloc(1, sizeof(*look));
+    if (look == NULL) {
+        mg_work_give_up(work);
+        return NULL;
+    }
+    look->keyed = keyed;
+    look->work = work;
+    look->is_own = is_own;
+    mg_work_hold(work);
+    LIST_INSERT_HEAD(&keyed->looks, look, entry);
+    return look;
+}
+
+static void look_end(struct mg_look *look)
+{
+    struct mg_keyed *keyed = look->keyed;
+    struct mg_work *work = look->work;
+    LIST_REMOVE(look, entry);
+    free(look);
+    mg_work_release(&keyed->inbox->shared->works, work);
+    mg_scheduler_wake(keyed->inbox->shared);
+}
+
+/* Its message is left, and comes again. */
+static void look_fail(struct mg_look *look, const struct mg_err *err)
+{
+    mg_log(MG_LOG_WARN, "could not look for the order of a signal; its message is left, and comes again",
+           MG_LOG_TEXT("signal", look->signal), MG_LOG_TEXT("why", err->text));
+    if (look->work->is_settled) {
+        mg_work_give_up(look->work);
+    } else {
+        mg_work_settle(&look->keyed->inbox->shared->works, look->work, MG_END_LEAVE);
+    }
+    look_end(look);
+}
+
+/* The signal's own message has its end. */
+static void own_answer(struct mg_look *look, enum mg_command_verdict verdict, enum mg_signal_outcome outcome,
+                       const char *text)
+{
+    if (look->is_own) {
+        struct mg_command_result result = {.verdict = verdict, .signal = outcome};
+        (void)snprintf(result.command_id, sizeof(result.command_id), "%s", look->signal_id);
+        (void)snprintf(result.text, sizeof(result.text), "%s", text);
+        mg_command_answer_work(look->keyed->outbox, look->work, &result);
+    }
+}
+
+static void own_settle(struct mg_look *look)
+{
+    if (!look->work->is_settled) {
+        mg_work_settle(&look->keyed->inbox->shared->works, look->work, MG_END_ACK);
+    }
+}
+
+/* The kept signal, as a cause of the order: internal work, for which `look->work` waits. */
+static bool cause_add(struct mg_look *look, const char *order_id, const struct mg_kept_signal *signal)
+{
+    struct mg_keyed_signal *found = calloc(1, sizeof(*found) + signal->payload.len);
+    struct mg_work *work = found != NULL ? mg_inbox_add_internal(look->keyed->inbox, look->work) : NULL;
+    if (work == NULL) {
+        free(found);
+        return false;
+    }
+    (void)snprintf(found->order_id, sizeof(found->order_id), "%s", order_id);
+    (void)snprintf(found->signal, sizeof(found->signal), "%s", signal->signal);
+    (void)snprintf(found->signal_id, sizeof(found->signal_id), "%s", signal->signal_id);
+    (void)snprintf(found->key, sizeof(found->key), "%s", signal->key);
+    (void)snprintf(found->by, sizeof(found->by), "%s", signal->by);
+    (void)snprintf(found->client, sizeof(found->client), "%s", signal->client != NULL ? signal->client : "");
+    found->is_client = signal->client != NULL;
+    found->is_own = look->is_own && strcmp(look->signal_id, signal->signal_id) == 0;
+    memcpy(found + 1, signal->payload.data, signal->payload.len);
+    found->payload = (struct mg_slice){(const char *)(found + 1), signal->payload.len};
+    work->keyed = found;
+    (void)snprintf(work->order_id, sizeof(work->order_id), "%s", order_id);
+    return true;
+}
+
+static void on_matched(void *arg, const char *order_id, const struct mg_kept_signal *signal,
+                       const struct mg_err *err)
+{
+    struct mg_look *look = arg;
+    struct mg_err no_memory;
+    if (err != NULL) {
+        look_fail(look, err);
+        return;
+    }
+    if (order_id != NULL && !cause_add(look, order_id, signal)) {
+        (void)mg_err_set(&no_memory, MG_TRANSIENT, "no memory");
+        look_fail(look, &no_memory);
+        return;
+    }
+    bool is_own_found = order_id != NULL && strcmp(look->signal_id, signal->signal_id) == 0;
+    if (!is_own_found) {
+        own_answer(look, MG_COMMAND_DONE, MG_SIGNAL_KEPT, "it is kept until an order waits for its key");
+    }
+    own_settle(look);
+    mg_outbox_pump(look->keyed->outbox);
+    look_end(look);
+}
+
+static void look_send(struct mg_look *look)
+{
+    mg_store_match_signal(look->keyed->inbox->shared->store, look->signal, look->key, on_matched, look);
+}
+
+void mg_keyed_look(struct mg_keyed *keyed, struct mg_work *work, struct mg_slice key)
+{
+    const char *slash = key.data != NULL ? memchr(key.data, '/', key.len) : NULL;
+    struct mg_look *look = slash != NULL ? look_create(keyed, work, false) : NULL;
+    if (look != NULL) {
+        int name_len = (int)(slash - key.data);
+        (void)snprintf(look->signal, sizeof(look->signal), "%.*s", name_len, key.data);
+        (void)snprintf(look->key, sizeof(look->key), "%.*s", (int)key.len - name_len - 1, slash + 1);
+        look_send(look);
+    }
+}
+
+static void on_kept(void *arg, enum mg_keep_result result, const struct mg_err *err)
+{
+    struct mg_look *look = arg;
+    if (err != NULL) {
+        look_fail(look, err);
+        return;
+    }
+    switch (result) {
+    case MG_KEEP_DONE:
+        look_send(look);
+        return;
+    case MG_KEEP_TAKEN:
+        own_answer(look, MG_COMMAND_DONE, MG_SIGNAL_DUPLICATE, "this signal has come before, and an order has it");
+        break;
+    case MG_KEEP_FULL:
+        own_answer(look, MG_COMMAND_CONFLICT, MG_SIGNAL_REFUSED,
+                   "10000 signals of this name are kept, and no order waits for them");
+        break;
+    }
+    own_settle(look);
+    mg_outbox_pump(look->keyed->outbox);
+    look_end(look);
+}
+
+void mg_keyed_signal_keep(struct mg_keyed *keyed, struct mg_work *work, const struct mg_command *command)
+{
+    struct mg_look *look = look_create(keyed, work, true);
+    struct mg_slice client;
+    char by[MG_COMMAND_BY_MAX + 1], name[MG_NAME_MAX + 1];
+    bool is_client = mg_topology_commander(work->delivery->exchange, &client) == MG_COMMANDER_CLIENT;
+    if (look == NULL) {
+        mg_work_settle(&keyed->inbox->shared->works, work, MG_END_LEAVE);
+        return;
+    }
+    (void)snprintf(look->signal, sizeof(look->signal), "%s", command->signal);
+    (void)snprintf(look->signal_id, sizeof(look->signal_id), "%s", command->command_id);
+    (void)snprintf(look->key, sizeof(look->key), "%s", command->key);
+    (void)snprintf(name, sizeof(name), "%.*s", (int)client.len, client.len > 0 ? client.data : "");
+    (void)snprintf(by, sizeof(by), "%s%s", is_client ? "client:" : "", is_client ? name : command->by);
+    const struct mg_kept_signal signal = {
+        .signal = look->signal,
+        .signal_id = look->signal_id,
+        .key = look->key,
+        .by = by,
+        .client = is_client ? name : NULL,
+        .payload = command->payload.data != NULL ? command->payload : mg_slice_of("null")};
+    mg_store_keep_signal(keyed->inbox->shared->store, &signal, on_kept, look);
+}
+
+/* ---- the end of a cause ---- */
+
+static void on_refused(void *arg, const struct mg_err *err)
+{
+    struct mg_look *look = arg;
+    if (err != NULL) {
+        look_fail(look, err);
+    } else {
+        look_send(look);
+    }
+}
+
+void mg_keyed_end(struct mg_keyed *keyed, struct mg_work *work, bool is_next, bool is_refused)
+{
+    const struct mg_keyed_signal *found = work->keyed;
+    /* The own message waits for its answer until the signal is taken, refused or kept. */
+    struct mg_look *look =
+        is_next || is_refused ? look_create(keyed, work->origin, found->is_own && is_next && !is_refused) : NULL;
+    if (look == NULL) {
+        return;
+    }
+    (void)snprintf(look->signal, sizeof(look->signal), "%s", found->signal);
+    (void)snprintf(look->signal_id, sizeof(look->signal_id), "%s", found->signal_id);
+    (void)snprintf(look->key, sizeof(look->key), "%s", found->key);
+    if (is_refused) {
+        mg_store_refuse_signal(keyed->inbox->shared->store, found->signal, found->signal_id, on_refused, look);
+    } else {
+        look_send(look);
+    }
+}
