@@ -34,6 +34,26 @@ bool mg_slice_is(struct mg_slice a, const char *text)
     return mg_slice_equal(a, mg_slice_of(text));
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+struct mg_slice mg_slice_line_take(struct mg_slice *rest)
+{
+    const char *end = memchr(rest->data, '\n', rest->len);
+    struct mg_slice line = {rest->data, end != NULL ? (size_t)(end - rest->data) : rest->len};
+    size_t used = line.len + (end != NULL);
+    *rest = (struct mg_slice){rest->data + used, rest->len - used};
+    while (line.len > 0 && is_blank(line.data[0])) {
+        line = (struct mg_slice){line.data + 1, line.len - 1};
+    }
+    while (line.len > 0 && is_blank(line.data[line.len - 1])) {
+        line.len--;
+    }
+    return line;
+}
+
 void mg_buf_init(struct mg_buf *buf, size_t max)
 {
     *buf = (struct mg_buf){.max = max};

@@ -20,6 +20,8 @@ struct mg_slice {
 struct mg_slice mg_slice_of(const char *text); /* NULL gives the absent slice */
 bool mg_slice_equal(struct mg_slice a, struct mg_slice b);
 bool mg_slice_is(struct mg_slice a, const char *text);
+/* Takes the text up to the next line end; returns it without the blanks around it. */
+struct mg_slice mg_slice_line_take(struct mg_slice *rest);
 
 /* Bytes of the well-formed UTF-8 sequence at `text` (Unicode 15, table 3-7); 0 if there is none. `len` > 0.
  */

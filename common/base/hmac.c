@@ -30,6 +30,16 @@ size_t mg_hmac(enum mg_hash hash, struct mg_slice key, const struct mg_slice *pa
     return is_good ? len : 0;
 }
 
+bool mg_secret_is_equal(const void *a, const void *b, size_t size)
+{
+    const unsigned char *x = a, *y = b;
+    unsigned char difference = 0;
+    for (size_t i = 0; i < size; i++) {
+        difference |= x[i] ^ y[i];
+    }
+    return difference == 0;
+}
+
 static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void mg_buf_append_base64(struct mg_buf *buf, struct mg_slice bytes)

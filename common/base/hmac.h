@@ -14,6 +14,9 @@ enum mg_hash { MG_HASH_SHA256, MG_HASH_SHA512 };
 size_t mg_hmac(enum mg_hash hash, struct mg_slice key, const struct mg_slice *parts, int count,
                uint8_t ret_digest[MG_HMAC_MAX]);
 
+/* Compares in constant time, so that the duration does not reveal the first difference. */
+bool mg_secret_is_equal(const void *a, const void *b, size_t size);
+
 void mg_buf_append_base64(struct mg_buf *buf, struct mg_slice bytes); /* with padding */
 /* False: it is no base64 with padding, or has more than `size` bytes. */
 bool mg_base64_read(struct mg_slice text, uint8_t *ret_bytes, size_t size, size_t *ret_len);

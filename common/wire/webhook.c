@@ -9,27 +9,6 @@
 #define PREFIX "whsec_"
 #define SCHEME "v1," /* HMAC-SHA256 */
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-/* Takes the text up to the next line end, without the blanks around it. */
-static struct mg_slice line_take(struct mg_slice *rest)
-{
-    const char *end = memchr(rest->data, '\n', rest->len);
-    struct mg_slice line = {rest->data, end != NULL ? (size_t)(end - rest->data) : rest->len};
-    size_t used = line.len + (end != NULL);
-    *rest = (struct mg_slice){rest->data + used, rest->len - used};
-    while (line.len > 0 && is_blank(line.data[0])) {
-        line = (struct mg_slice){line.data + 1, line.len - 1};
-    }
-    while (line.len > 0 && is_blank(line.data[line.len - 1])) {
-        line.len--;
-    }
-    return line;
-}
-
 static bool key_read(struct mg_slice line, uint8_t ret_key[MG_WEBHOOK_KEY_MAX], size_t *ret_len)
 {
     size_t prefix = strlen(PREFIX);
@@ -44,7 +23,7 @@ enum mg_class mg_webhook_secrets_parse(struct mg_slice text, struct mg_webhook_s
 {
     *ret_secrets = (struct mg_webhook_secrets){.count = 0};
     for (int number = 1; text.len > 0; number++) {
-        struct mg_slice line = line_take(&text);
+        struct mg_slice line = mg_slice_line_take(&text);
         int place = ret_secrets->count;
         if (line.len == 0) {
             continue;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hmac.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "console/console_parts.h"

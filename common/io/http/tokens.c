@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hmac.h"
 
 #define FILE_MAX (64 * 1024) /* enough for MG_TOKENS_MAX lines with comments */
 
@@ -167,16 +168,6 @@ enum mg_class mg_tokens_read(const char *path, const struct mg_tokens_format *fo
     }
     *ret_tokens = tokens;
     return MG_OK;
-}
-
-bool mg_secret_is_equal(const void *a, const void *b, size_t size)
-{
-    const unsigned char *x = a, *y = b;
-    unsigned char difference = 0;
-    for (size_t i = 0; i < size; i++) {
-        difference |= x[i] ^ y[i];
-    }
-    return difference == 0;
 }
 
 const struct mg_token *mg_token_find(const struct mg_token *tokens, int count, struct mg_slice text,

@@ -35,7 +35,5 @@ bool mg_token_name_is_valid(struct mg_slice name);
  * contents. */
 const struct mg_token *mg_token_find(const struct mg_token *tokens, int count, struct mg_slice text,
                                      unsigned int rights);
-/* Compares in constant time, so that the duration does not reveal the first difference. */
-bool mg_secret_is_equal(const void *a, const void *b, size_t size);
 
 #endif
