@@ -234,6 +234,14 @@ class Stage:
             return condition()
         return processes.wait_until(look, what, timeout_s)
 
+    def delete_queue(self, queue):
+        """Deletes a queue, and waits until its consumer has missed it. RabbitMQ may carry a consumer over to a quorum queue that is
+        made anew at once: then it is not cancelled, counts as a consumer, and gets no message."""
+        missed = f"no queue '{queue}' in vhost '{self.url.rsplit('/', 1)[1]}'"
+        self.client.channel.queue_delete(queue)
+        self.wait(lambda: any(missed in log.read_text(errors="replace") for log in (self.servers.rabbit.folder / "log").glob("*.log")),
+                  f"the consumer of {queue} has missed it")
+
     def pause_service(self, service, reason="a look at the orders"):
         """Pauses a service; its agents have the setting, which reaches them later than the tool returns."""
         self.cluster.tool("service", "pause", service, "--reason", reason)

@@ -87,7 +87,7 @@ def consume_again(parcels, client):
     s, agent = parcels.s, parcels.start()
     assert client.wait(client.submit("parcel", {"parcel": "book"}), DEADLINE_S)["status"] == "processed"
     for queue, words in (("agent.parcels.requests", ("--service", "parcels")), ("client.shop.statuses", ("--client", "shop"))):
-        s.client.channel.queue_delete(queue)
+        s.delete_queue(queue)
         s.cluster.tool("broker", "apply", *words)
         s.wait(lambda queue=queue: s.client.consumers(queue) == 1, f"{queue} has its consumer again")
     assert client.wait(client.submit("parcel", {"parcel": "vase"}), DEADLINE_S)["status"] == "processed"

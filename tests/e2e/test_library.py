@@ -221,6 +221,6 @@ def a_consumer_of_the_c_library_that_the_broker_cancels_comes_back(s):
         for order in ("first", "second"):
             assert program.ask("submit", 20000, order, "one", "normal", "{}")[0] == 0
             assert program.status("wait", order)[1]["status"] == "processed"
-            s.client.channel.queue_delete("client.shop.statuses")
+            s.delete_queue("client.shop.statuses")
             s.cluster.tool("broker", "apply", "--client", "shop")
             s.wait(lambda: s.client.consumers("client.shop.statuses") == 1, "the client consumes again")
