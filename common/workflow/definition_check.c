@@ -404,10 +404,29 @@ static void check_expression(struct reference_check *check, const char *text)
     check_certainty(check, text, expr);
 }
 
+/* The service calls back about work that it has accepted. */
+static void check_callback(struct reference_check *check, const char *pointer)
+{
+    bool is_do = check->step >= 0 && check->kind == MG_KIND_DO;
+    if (!is_do || check->workflow->plan.steps[check->step].finish_within_ms == 0) {
+        mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at_reference(check, pointer, 1),
+                         "${%.120s}: only the \"do\" of a step with \"finish_within\" has it; the service calls "
+                         "back about work that it has accepted",
+                         pointer);
+    } else {
+        check->workflow->steps[check->step].has_callback = true;
+    }
+}
+
 static void check_reference(void *arg, const char *pointer)
 {
     static const char *const SINGLE[] = {"/order_id", "/idempotency_key", "/do_key"};
     struct reference_check *check = arg;
+
+    if (strcmp(pointer, "/callback_url") == 0 && !check->is_label) {
+        check_callback(check, pointer);
+        return;
+    }
 
     if (pointer[0] == '=') {
         check_expression(check, pointer);

@@ -219,6 +219,8 @@ static struct mg_slice find_value(void *arg, const struct mg_template_piece *ref
         return mg_slice_of(source->idempotency_key);
     case MG_PLACE_DO_KEY:
         return mg_slice_of(source->do_key);
+    case MG_PLACE_CALLBACK_URL:
+        return source->input->callback_url;
     case MG_PLACE_NONE:
     case MG_PLACE_RESULT:
     case MG_PLACE_EXPRESSION:

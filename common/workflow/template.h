@@ -1,6 +1,6 @@
 /*
  * Templates: JSON text, a path or a label with ${/json/pointer} references (RFC 6901) into
- *   /order_id  /payload/…  /results/<step>/…  /idempotency_key  /do_key
+ *   /order_id  /payload/…  /results/<step>/…  /idempotency_key  /do_key  /callback_url
  * or ${= expression}, evaluated by expr/expr.h.
  * A string that is only one reference takes the value's bytes unchanged (a number keeps every digit). A
  * reference inside a longer string is inserted as text; in paths the text is percent-encoded (RFC 3986 §2.3
@@ -32,6 +32,7 @@ enum mg_place {
     MG_PLACE_ORDER_ID,
     MG_PLACE_IDEMPOTENCY_KEY,
     MG_PLACE_DO_KEY,
+    MG_PLACE_CALLBACK_URL,
 };
 
 struct mg_template_piece {

@@ -32,6 +32,7 @@ static void place_find(const struct mg_workflow *workflow, struct mg_template_pi
     } else {
         piece->place = strcmp(text, "/order_id") == 0          ? MG_PLACE_ORDER_ID
                        : strcmp(text, "/idempotency_key") == 0 ? MG_PLACE_IDEMPOTENCY_KEY
+                       : strcmp(text, "/callback_url") == 0    ? MG_PLACE_CALLBACK_URL
                                                                : MG_PLACE_DO_KEY;
     }
 }

@@ -88,6 +88,7 @@ struct mg_workflow_step {
     struct mg_conditions conditions;         /* of answers to its do and its verify */
     struct mg_conditions undo_conditions;    /* of answers to its undo and the verify of that */
     bool has_no_result;                      /* it wants none: what a good answer has as its body is left */
+    bool has_callback;    /* its do gives the service an address for a callback */
     bool uses_own_result; /* its verify or undo refers to its own result: the result of a 202 is kept, too */
     struct mg_guard *guard; /* `when` and `require`; NULL: none */
     const struct mg_signal_wait *signal; /* NULL: no signal ends it */
@@ -175,6 +176,7 @@ struct mg_render_input {
     int64_t accepted_at_ms; /* as stored with the order, or about to be */
     bool is_high;
     bool asks_undone; /* a verify of the step is that of its undo */
+    struct mg_slice callback_url; /* as a JSON string; absent: the step has none */
 };
 /* A 202 to this kind of request is polled. */
 bool mg_workflow_is_polled(const struct mg_workflow *workflow, int step, enum mg_kind kind, bool asks_undone);

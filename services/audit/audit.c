@@ -64,6 +64,7 @@ static struct mg_render_input input_of(const struct row *row, const char *order_
 {
     const struct mg_audit_options *options = &row->audit->options;
     return (struct mg_render_input){.workflow = options->workflow,
+                                    .callback_url = mg_slice_of("\"http://127.0.0.1:9/callback\""),
                                     .order_id = order_id,
                                     .payload = options->payload,
                                     .results = row->results,

@@ -11,6 +11,14 @@
  * applies the item to its fold. */
 bool mg_intake_read(struct mg_batch *batch, struct mg_item *item);
 void mg_intake_decide(struct mg_batch *batch, struct mg_item *item);
+enum mg_callback_end {
+    MG_CALLBACK_TAKEN,
+    MG_CALLBACK_OPEN,  /* by it the work is not finished; the item's `why` has the reason */
+    MG_CALLBACK_AGAIN, /* a refusal while an attempt may still act: the service calls again later */
+    MG_CALLBACK_LATE,
+};
+/* A service's later word about accepted work: the item's command is a callback to this step. */
+enum mg_callback_end mg_callback_decide(struct mg_batch *batch, struct mg_item *item, int step);
 bool mg_settle_read(struct mg_batch *batch, struct mg_item *item);
 void mg_settle_decide(struct mg_batch *batch, struct mg_item *item);
 bool mg_command_read(struct mg_batch *batch, struct mg_item *item);

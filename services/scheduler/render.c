@@ -79,6 +79,32 @@ void mg_render_note_missing(struct mg_batch *batch, struct mg_fold *fold)
     }
 }
 
+/* The address for the callback of the running do, as a JSON string in the batch's arena; absent: no memory. */
+static struct mg_slice callback_url_make(struct mg_batch *batch, const struct mg_order_record *record,
+                                         const struct mg_request *request, uint32_t generation)
+{
+    const struct mg_scheduler_options *options = batch->shared->options;
+    char token[MG_CALLBACK_TOKEN_SIZE];
+    struct mg_callback callback = {.generation = generation};
+    memcpy(callback.order_id, record->order_id, sizeof(callback.order_id));
+    memcpy(callback.step, request->step, sizeof(callback.step));
+    if (!mg_callback_token_make(options->callback_secrets, &callback, token)) {
+        return (struct mg_slice){NULL, 0};
+    }
+    mg_buf_clear(&batch->scratch);
+    mg_buf_printf(&batch->scratch, "\"%s/%s\"", options->callback_url, token);
+    return mg_arena_copy(batch->arena, mg_buf_slice(&batch->scratch));
+}
+
+/* The request, in the batch's scratch. */
+static enum mg_class request_render(struct mg_batch *batch, const struct mg_order_input *input, int step,
+                                    const struct mg_request *request, struct mg_err *err)
+{
+    mg_buf_clear(&batch->scratch);
+    return mg_workflow_render(&input->input, step, request->kind, request->idempotency_key, request->do_key,
+                              &batch->scratch, err);
+}
+
 /* False: this key has carried other bytes. A verify has the key of its do and bytes of its own, so it is
  * not compared. */
 static bool digest_check(struct mg_fold *fold, int step, enum mg_kind kind, struct mg_slice rendered,
@@ -168,9 +194,12 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
     struct mg_order_input input;
     mg_order_input_make_request(workflow, record, step, state->kind, &input);
     struct mg_err err;
-    mg_buf_clear(&batch->scratch);
-    enum mg_class class = mg_workflow_render(&input.input, step, state->kind, request.idempotency_key,
-                                             request.do_key, &batch->scratch, &err);
+    const char *callback_url = batch->shared->options->callback_url; /* NULL: a rehearsal */
+    bool has_callback = workflow->steps[step].has_callback && state->kind == MG_KIND_DO;
+    if (has_callback && callback_url != NULL && callback_url[0] == '\0') {
+        input.input.callback_url = (struct mg_slice){NULL, 0}; /* the request cannot be built */
+    }
+    enum mg_class class = request_render(batch, &input, step, &request, &err);
     if (class == MG_PERMANENT || class == MG_BAD_INPUT || class == MG_BUG) {
         error_note(batch, fold, step, mg_reason_name(MG_REASON_UNRENDERABLE), err.text);
         return MG_RENDER_UNRENDERABLE;
@@ -185,6 +214,14 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
             error_note(batch, fold, step, "request_changed", mg_reason_text(MG_REASON_REQUEST_CHANGED));
         }
         return MG_RENDER_CHANGED;
+    }
+    if (has_callback && callback_url != NULL) {
+        input.input.callback_url = callback_url_make(batch, record, &request, state->generation);
+        if (input.input.callback_url.data == NULL ||
+            request_render(batch, &input, step, &request, &err) != MG_OK || batch->scratch.failed) {
+            return MG_RENDER_NO_MEMORY;
+        }
+        request.request = mg_buf_slice(&batch->scratch);
     }
     return request_add(batch, item, &request, step, is_again) ? MG_RENDER_OK : MG_RENDER_NO_MEMORY;
 }

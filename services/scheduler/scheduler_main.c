@@ -1,17 +1,23 @@
 /* makegood-scheduler: its options, and its part in the life cycle of a service process. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "manual.h"
 #include "memory_option.h"
 #include "process.h"
 #include "scheduler.h"
 
+/* With the token, an address that services of all kinds store. */
+#define CALLBACK_URL_MAX 512
+
 static struct mg_scheduler_options options;
 static char statement_timeout[32];
 static int64_t statement_ms, body_max, depth_max, members_max, memory_budget;
 static const char *trace_sample;
 static uint64_t trace_threshold;
+static struct mg_callback_secrets callback_secrets;
+static const char *callback_secret_file;
 static struct mg_definition *definitions; /* read, and not yet passed to the scheduler */
 
 static const struct mg_option option_table[] = {
@@ -44,11 +50,54 @@ static const struct mg_option option_table[] = {
     {"trace-sample", MG_OPTION_TEXT, &trace_sample, "0.01", 0, 0, false, "SHARE",
      "share of the orders without traceparent that get spans, 0 to 1; the same for all schedulers, or traces "
      "have gaps"},
+    {"callback-url", MG_OPTION_TEXT, &options.callback_url, "", 0, 0, false, "URL",
+     "address of the gateway's callbacks, as services reach it: https://orders.example.com/v1/callbacks; needs "
+     "--callback-secret-file"},
+    {"callback-secret-file", MG_OPTION_TEXT, &callback_secret_file, "", 0, 0, false, "FILE",
+     "secrets of callbacks, one a line, the same as the gateways'; the first makes the tokens"},
     {"drain-timeout", MG_OPTION_DURATION, &options.drain_timeout_ms, "10s", 1, 600000, false, "DURATION",
      "time for work in hand to finish after SIGTERM; shorter than the process manager's stop timeout"},
     MG_MEMORY_OPTION(memory_budget),
     {0},
 };
+
+static enum mg_class callbacks_check(struct mg_err *err)
+{
+    options.callback_secrets = &callback_secrets;
+    if ((options.callback_url[0] == '\0') != (callback_secret_file[0] == '\0')) {
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "--callback-url and --callback-secret-file belong together; give both, or none");
+    }
+    if (options.callback_url[0] == '\0') {
+        return MG_OK;
+    }
+    size_t len = strlen(options.callback_url);
+    bool is_url = strncmp(options.callback_url, "http://", 7) == 0 || strncmp(options.callback_url, "https://", 8) == 0;
+    if (!is_url || len > CALLBACK_URL_MAX || strpbrk(options.callback_url, "\"\\ ?#") != NULL ||
+        options.callback_url[len - 1] == '/') {
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "--callback-url %.80s: expected an address without query and without \"/\" at its end, as in "
+                          "https://orders.example.com/v1/callbacks",
+                          options.callback_url);
+    }
+    return mg_callback_secrets_read(callback_secret_file, &callback_secrets, err);
+}
+
+static void scheduler_reload(struct mg_process *process)
+{
+    struct mg_callback_secrets renewed;
+    struct mg_err err;
+    if (callback_secret_file[0] == '\0') {
+        return;
+    }
+    enum mg_class class = mg_callback_secrets_read(callback_secret_file, &renewed, &err);
+    bool is_new = class == MG_OK && memcmp(&renewed, &callback_secrets, sizeof(renewed)) != 0;
+    if (class == MG_OK) {
+        callback_secrets = renewed;
+    }
+    mg_process_reread(process, "callback secrets", is_new, class == MG_OK ? NULL : &err);
+    mg_callback_secrets_wipe(&renewed);
+}
 
 static enum mg_class scheduler_check(struct mg_process *process, struct mg_err *err)
 {
@@ -68,6 +117,9 @@ static enum mg_class scheduler_check(struct mg_process *process, struct mg_err *
                           trace_sample);
     }
     enum mg_class class = mg_memory_option_check(memory_budget, &options.memory_bytes, err);
+    if (class == MG_OK) {
+        class = callbacks_check(err);
+    }
     if (class != MG_OK || options.workflows_dir[0] == '\0') {
         return class;
     }
@@ -138,6 +190,7 @@ static const struct mg_process_service scheduler_service = {
     .create = scheduler_create,
     .is_ready = mg_scheduler_is_ready,
     .account = mg_scheduler_account,
+    .reload = scheduler_reload,
     .drain = scheduler_drain,
     .destroy = scheduler_destroy,
 };

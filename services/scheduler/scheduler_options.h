@@ -6,6 +6,7 @@
 #include "io/amqp/broker.h"
 #include "io/store/store.h"
 #include "json/json.h"
+#include "wire/callback_token.h"
 
 /*
  * Shares of the memory budget for messages: one part in so many for each. In addition, libpq holds three
@@ -30,6 +31,8 @@ struct mg_scheduler_options {
     int64_t quiesce_ms, park_ms, owed_for_ms, drain_timeout_ms;
     bool is_unsafe_durability_allowed;
     struct mg_json_limits limits;             /* of submissions and payloads */
+    const char *callback_url;                 /* before the token of a callback; "": there is none; NULL: any text stands for it */
+    struct mg_callback_secrets *callback_secrets; /* borrowed; SIGHUP renews them */
     const struct mg_span_sink *spans;         /* NULL: no spans */
     void (*on_end)(void *arg, int exit_code); /* drained, or a fatal error; the loop may be stopped */
     void *arg;

@@ -321,6 +321,65 @@ void mg_settle_decide(struct mg_batch *batch, struct mg_item *item)
     }
 }
 
+/* ---- callbacks ---- */
+
+/* A callback is read as an answer to the step's verify. NULL: no memory. */
+static struct mg_reply *callback_read(struct mg_batch *batch, const struct mg_fold *fold, int step,
+                                      struct mg_slice payload)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    struct mg_reply *reply = mg_arena_alloc(batch->arena, sizeof(*reply));
+    struct mg_order_input input;
+    if (reply == NULL) {
+        return NULL;
+    }
+    memset(reply, 0, sizeof(*reply));
+    reply->kind = MG_KIND_VERIFY;
+    reply->outcome = MG_OUTCOME_DONE;
+    reply->executed = MG_EXECUTED_YES;
+    reply->attempt = fold->record->order.steps[step].attempt;
+    reply->result = payload;
+    if (mg_workflow_is_judged(&workflow->steps[step].conditions)) {
+        mg_order_input_make(workflow, fold->record, step, &input);
+        (void)mg_workflow_answer_judge(&input.input, step, reply);
+    }
+    return reply;
+}
+
+enum mg_callback_end mg_callback_decide(struct mg_batch *batch, struct mg_item *item, int step)
+{
+    struct mg_fold *fold = item->fold;
+    const char *by = mg_arena_printf(batch->arena, "service:%s", fold->workflow->workflow->steps[step].service);
+    struct mg_reply *reply = callback_read(batch, fold, step, item->command->payload);
+    if (reply == NULL || by == NULL) {
+        fold->has_failed = true;
+        return MG_CALLBACK_OPEN;
+    }
+    bool is_refused = reply->outcome == MG_OUTCOME_PERMANENT;
+    if (reply->outcome != MG_OUTCOME_DONE && !is_refused) {
+        item->why = mg_arena_text(batch->arena, mg_slice_of(reply->error_text));
+        return MG_CALLBACK_OPEN;
+    }
+    struct mg_cause cause = {
+        .kind = MG_CAUSE_SIGNAL,
+        .step = step,
+        .signal = {.fact = is_refused ? MG_SIGNAL_FACT_REFUSED : MG_SIGNAL_FACT_DONE}};
+    struct mg_step_record after = fold->record->steps[step];
+    const struct mg_brought brought = {.step = &after};
+    struct mg_story story = {.by = mg_slice_of(by)};
+    record_update(batch, reply, fold, step, &after);
+    if (reply->error_text[0] != '\0') {
+        story.reason = mg_slice_of(reply->error_text);
+    }
+    if (mg_fold_cause(batch, item, &cause, &brought, story) == MG_GO) {
+        return MG_CALLBACK_TAKEN;
+    }
+    bool may_pass = is_refused && !mg_step_is_backward(&fold->record->order.steps[step]) &&
+                    fold->record->order.steps[step].state != MG_STEP_DONE &&
+                    fold->record->order.steps[step].state != MG_STEP_FAILED;
+    return may_pass ? MG_CALLBACK_AGAIN : MG_CALLBACK_LATE;
+}
+
 /* ---- requests that the broker did not confirm ---- */
 
 bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item)

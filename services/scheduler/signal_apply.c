@@ -309,12 +309,41 @@ static void signal_apply(struct mg_batch *batch, struct mg_item *item)
     }
 }
 
+static void callback_apply(struct mg_batch *batch, struct mg_item *item)
+{
+    const struct mg_command *command = item->command;
+    const struct mg_workflow *workflow = item->fold->workflow->workflow;
+    int step = mg_workflow_step_index(workflow, mg_slice_of(command->step));
+    if (step < 0 || !workflow->steps[step].has_callback) {
+        answer_invalid(batch, item, false, "the step takes no callback");
+        return;
+    }
+    if (command->generation != item->fold->record->order.steps[step].generation) {
+        answer(batch, item, MG_SIGNAL_LATE, "late: the callback is for an earlier request of the step");
+        return;
+    }
+    switch (mg_callback_decide(batch, item, step)) {
+    case MG_CALLBACK_TAKEN:
+        answer(batch, item, MG_SIGNAL_TAKEN, "its step has its end");
+        break;
+    case MG_CALLBACK_OPEN:
+        answer(batch, item, MG_SIGNAL_COUNTED, item->why != NULL ? item->why : "the work is not finished");
+        break;
+    case MG_CALLBACK_AGAIN:
+        answer_invalid(batch, item, true, item->why);
+        break;
+    case MG_CALLBACK_LATE:
+        answer(batch, item, MG_SIGNAL_LATE, item->why);
+        break;
+    }
+}
+
 void mg_signal_apply(struct mg_batch *batch, struct mg_item *item)
 {
     if (mg_fold_is_known(batch, item)) {
         answer(batch, item, MG_SIGNAL_DUPLICATE, "this signal has come before");
     } else if (item->command->step[0] != '\0') {
-        answer_invalid(batch, item, false, "the step takes no callback");
+        callback_apply(batch, item);
     } else {
         signal_apply(batch, item);
     }

@@ -1,9 +1,10 @@
 """Steps that wait for a signal."""
 
 import json
+import tempfile
 import uuid
 
-from harness import scenario, step
+from harness import COLLECTIONS, scenario, step
 
 
 def signal_step(name, signal="approved", after=(), **fields):
@@ -171,3 +172,55 @@ def a_signal_with_a_key_goes_to_one_order_of_two_and_the_next_to_the_other(s):
     assert s.step_state(second, "paid") == "waiting"
     assert by_key(s, "k", signal="paid")["signal"] == "taken"
     s.client.wait_status(second, "processed")
+
+
+SECRETS = tempfile.NamedTemporaryFile(mode="w", suffix=".secrets")  # pylint: disable=consider-using-with
+SECRETS.write("0123456789abcdef0123456789abcdef\n")
+SECRETS.flush()
+CALLBACKS = {"MAKEGOOD_CALLBACK_URL": "http://127.0.0.1:9/v1/callbacks", "MAKEGOOD_CALLBACK_SECRET_FILE": SECRETS.name}
+
+
+def call_back(s, order, name, payload, generation=0, callback_id=None):
+    """A callback as a gateway publishes it, after it has checked the token."""
+    client = s.new_client()
+    callback_id, correlation_id = callback_id or str(uuid.uuid4()), str(uuid.uuid4())
+    body = {"v": 1, "command_id": callback_id, "command": "signal", "order_id": order.order_id, "step": name, "generation": generation,
+            "payload": payload, "by": "a service"}
+    queue = client.channel.queue_declare("", exclusive=True).method.queue
+    client.channel.basic_consume(queue, client.take)
+    client.publish(json.dumps(body), "callback", exchange="makegood.callbacks", type="command", message_id=callback_id,
+                   reply_to=queue, correlation_id=correlation_id)
+    answer, _ = client.wait_message(lambda _, properties: properties.correlation_id == correlation_id, "the answer to the callback")
+    client.close()
+    return answer
+
+
+@scenario(env=CALLBACKS)
+def a_service_calls_back_about_work_that_it_has_accepted(s):
+    """Would catch: accepted work that only polls can end, and a callback that ends it against its own words."""
+    work = {"method": "POST", "path": COLLECTIONS["carrier"], "body": {"behaviour": {"carrier": "accept:600000"}, "to": "${/callback_url}"}}
+    s.load_workflow("slow", [step("ship", "carrier", verify=True, finish_within="1h", poll="1h", do=work,
+                                  done_when="result.state == 'delivered'", refused_when="result.state == 'lost'"),
+                             step("charge", "payment", after=["ship"])])
+    done, refused = s.client.submit("slow", {}), s.client.submit("slow", {})
+    for order in (done, refused):
+        s.wait_step(order, "ship", "waiting")
+    assert call_back(s, done, "ship", {"state": "on its way"})["signal"] == "counted"
+    assert call_back(s, done, "ship", {"state": "delivered"}, generation=1)["signal"] == "late"
+    assert call_back(s, done, "ship", {"state": "delivered"}, callback_id="c1")["signal"] == "taken"
+    assert call_back(s, done, "ship", {"state": "delivered"}, callback_id="c1")["signal"] == "duplicate"
+    assert call_back(s, done, "ship", {"state": "lost"})["signal"] == "late"
+    assert call_back(s, done, "charge", {})["verdict"] == "invalid"
+    s.client.wait_status(done, "processed")
+    assert json.loads(s.step(done, "ship")["result"]) == {"state": "delivered"}
+    s.wait(lambda: call_back(s, refused, "ship", {"state": "lost"}).get("signal") == "taken", "no copy of the request may act any more")
+    assert s.client.wait_status(refused, "compensated")["cause"]["code"] == "refused"
+
+
+@scenario()
+def a_step_that_wants_callbacks_fails_without_an_address_for_them(s):
+    """Would catch: a request with an empty address, to which no service could ever call back."""
+    work = {"method": "POST", "path": COLLECTIONS["carrier"], "body": {"to": "${/callback_url}"}}
+    s.load_workflow("slow", [step("ship", "carrier", verify=True, finish_within="1h", do=work)])
+    order = s.client.submit("slow", {})
+    assert "callback_url" in s.client.wait_status(order, "compensated")["cause"]["text"]

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "core/key.h"
 #include "fake_store.h"
+#include "io/store/signal_rows.h"
 #include "status_make.h"
 
 #define ORDERS_MAX 64
@@ -596,4 +597,37 @@ void mg_store_put_workflow(struct mg_store *store, const char *name, int64_t ver
     (void)version;
     (void)definition;
     call_add(CALL_DONE, arg)->fn.done = done;
+}
+
+/* Signals with a key are tested with the real store. */
+void mg_store_keep_signal(struct mg_store *store, const struct mg_kept_signal *signal, mg_store_keep_fn *done,
+                          void *arg)
+{
+    (void)store;
+    (void)signal;
+    (void)done;
+    (void)arg;
+    abort();
+}
+
+void mg_store_match_signal(struct mg_store *store, const char *signal, const char *key, mg_store_match_fn *done,
+                           void *arg)
+{
+    (void)store;
+    (void)signal;
+    (void)key;
+    (void)done;
+    (void)arg;
+    abort();
+}
+
+void mg_store_refuse_signal(struct mg_store *store, const char *signal, const char *signal_id,
+                            mg_store_done_fn *done, void *arg)
+{
+    (void)store;
+    (void)signal;
+    (void)signal_id;
+    (void)done;
+    (void)arg;
+    abort();
 }
