@@ -50,26 +50,36 @@ static int command_index(enum mg_cause_kind kind)
     return -1;
 }
 
-static bool is_command_id(const char *text, size_t len)
+bool mg_command_id_is_valid(const char *text, size_t len)
 {
     return mg_order_id_is_valid(text, len); /* a UUID, or any id of the sender in the same characters */
 }
-#define COMMAND_ID_RIGHT                                                                                     \
-    "1 to 64 characters A-Z, a-z, 0-9, \".\", \"_\", \":\", \"-\" (a UUID, or the id of an event)"
 
 bool mg_signal_key_is_valid(const char *text, size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < len;) {
         unsigned char byte = (unsigned char)text[i];
-        /* U+0080 to U+009F */
-        bool is_c1 = byte == 0xc2 && i + 1 < len && (unsigned char)text[i + 1] < 0xa0;
-        if (byte < ' ' || byte == 0x7f || is_c1) {
+        size_t bytes = mg_utf8_len(text + i, len - i);
+        bool is_c1 = byte == 0xc2 && bytes == 2 && (unsigned char)text[i + 1] < 0xa0; /* U+0080 to U+009F */
+        if (bytes == 0 || byte < ' ' || byte == 0x7f || is_c1) {
             return false;
         }
+        i += bytes;
     }
-    return len > 0;
+    return len > 0 && len <= MG_SIGNAL_KEY_MAX;
 }
-#define SIGNAL_KEY_RIGHT "1 to 256 bytes of text without control characters"
+
+enum mg_class mg_signal_payload_check(struct mg_slice text, struct mg_err *err)
+{
+    struct mg_json_limits limits = MG_JSON_LIMITS_DATA;
+    if (text.len > MG_SIGNAL_PAYLOAD_MAX) {
+        return mg_err_set(err, MG_BAD_INPUT, "%zu bytes; the payload of a signal has up to %d", text.len,
+                          MG_SIGNAL_PAYLOAD_MAX);
+    }
+    limits.max_depth--; /* the command is a level around it, and has members of its own */
+    limits.max_members -= MG_JSON_NAMES_MAX;
+    return mg_json_check(text, &limits, err);
+}
 
 static void signal_write(struct mg_json_writer *json, const struct mg_command *command)
 {
@@ -224,8 +234,8 @@ static void read_signal(const struct mg_json_object *object, struct mg_command *
             (uint32_t)mg_json_get_integer(object, "generation", MG_REQUIRED, 0, UINT32_MAX, 0);
     } else {
         mg_json_get_name(object, "signal", MG_REQUIRED, command->signal);
-        mg_json_get_checked(object, "key", MG_OPTIONAL, mg_signal_key_is_valid, SIGNAL_KEY_RIGHT, command->key,
-                            sizeof(command->key));
+        mg_json_get_checked(object, "key", MG_OPTIONAL, mg_signal_key_is_valid, MG_SIGNAL_KEY_RIGHT,
+                            command->key, sizeof(command->key));
     }
     if (command->key[0] != '\0') {
         refuse_foreign(object, "signal with a key", "order_id", false);
@@ -306,7 +316,7 @@ enum mg_class mg_command_parse(struct mg_slice body, const struct mg_json_limits
         return faults.class;
     }
     mg_json_version_check(&object);
-    mg_json_get_checked(&object, "command_id", MG_REQUIRED, is_command_id, COMMAND_ID_RIGHT,
+    mg_json_get_checked(&object, "command_id", MG_REQUIRED, mg_command_id_is_valid, MG_COMMAND_ID_RIGHT,
                         command.command_id, sizeof(command.command_id));
     command.version = (uint64_t)mg_json_get_integer(&object, "version", MG_OPTIONAL, 1, INT64_MAX, 0);
     mg_json_get_text(&object, "by", MG_REQUIRED, command.by, sizeof(command.by));

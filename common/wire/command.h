@@ -15,10 +15,17 @@
 #define MG_COMMAND_RESULT_MAX 65536 /* bytes of a result; of an agent's reply by default, too */
 /* An event's own id in the sender's system fits, as an order's does. */
 #define MG_COMMAND_ID_MAX MG_ORDER_ID_MAX
+#define MG_COMMAND_ID_RIGHT                                                                                  \
+    "1 to 64 characters A-Z, a-z, 0-9, \".\", \"_\", \":\", \"-\" (a UUID, or the id of an event)"
+bool mg_command_id_is_valid(const char *text, size_t len);
 /* Bytes of a key. It is part of an index's key, of which PostgreSQL takes 2700. */
-#define MG_SIGNAL_KEY_MAX 256
+#define MG_SIGNAL_KEY_MAX   256
+#define MG_SIGNAL_KEY_RIGHT "1 to 256 bytes of UTF-8 without control characters"
+bool mg_signal_key_is_valid(const char *text, size_t len);
 /* Bytes of a payload: it becomes the result of a step, which has this bound, too. */
 #define MG_SIGNAL_PAYLOAD_MAX MG_COMMAND_RESULT_MAX
+/* Whether a text can be the payload of a signal: JSON that within a command keeps the limits of messages. */
+enum mg_class mg_signal_payload_check(struct mg_slice text, struct mg_err *err) MG_MUSTCHECK;
 
 bool mg_signal_key_is_valid(const char *text, size_t len);
 

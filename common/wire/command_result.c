@@ -59,7 +59,7 @@ enum mg_class mg_command_result_parse(struct mg_slice body, struct mg_command_re
     int verdict = mg_json_get_word(&object, "verdict", MG_REQUIRED, VERDICTS, MG_STALE, -1);
     /* An invalid command may lack its ids. */
     enum mg_json_need need = verdict == MG_COMMAND_INVALID ? MG_OPTIONAL : MG_REQUIRED;
-    mg_json_get_checked(&object, "command_id", need, mg_order_id_is_valid, "1 to 64 characters (a UUID)",
+    mg_json_get_checked(&object, "command_id", need, mg_command_id_is_valid, MG_COMMAND_ID_RIGHT,
                         result.command_id, sizeof(result.command_id));
     int signal = mg_json_get_word(&object, "signal", MG_OPTIONAL, MG_WORDS_SIGNAL_OUTCOME, MG_STALE, -1);
     result.signal = (enum mg_signal_outcome)(signal + 1); /* -1: none */

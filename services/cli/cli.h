@@ -44,13 +44,13 @@ struct mg_cli_options {
     const char *instance, *log_level;                                      /* and of `agents` */
     const char *proxy_user_header, *proxy_groups_header;
     struct mg_list sets, services, labels, clients, signals, hosts, proxy_operator_groups, cors_origins;
-    int64_t client_rate, body_max;                               /* of `gateway` */
-    int64_t memory_budget;                                       /* of `gateway` and `console` */
-    const char *webhooks_file, *webhook_ca_file;                 /* likewise */
-    const char *workflows_dir, *gateway, *console, *webhook_url; /* of `dev` */
-    const char *agent_config;                                    /* of `agents` */
-    int64_t drain_timeout_ms, lock_wait_ms;                      /* of `agents` and servers; `db migrate` */
-    int64_t keep_alive_ms;                                       /* of the console and the gateway */
+    int64_t client_rate, body_max;                                      /* of `gateway` */
+    int64_t memory_budget;                                              /* of `gateway` and `console` */
+    const char *webhooks_file, *webhook_ca_file, *callback_secret_file; /* likewise */
+    const char *workflows_dir, *gateway, *console, *webhook_url;        /* of `dev` */
+    const char *agent_config;                                           /* of `agents` */
+    int64_t drain_timeout_ms, lock_wait_ms; /* of `agents` and servers; `db migrate` */
+    int64_t keep_alive_ms;                  /* of the console and the gateway */
     int64_t version, limit, pause_ms, canary, stop_percent;
     const char *picture;                                          /* of `workflow draw` */
     const char *junit_file;                                       /* of `workflow test`; NULL: none */

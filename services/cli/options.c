@@ -139,6 +139,10 @@ static const struct {
          "statuses sent to URL; concurrency=N and proxy=http://HOST:PORT may follow"),
     TEXT(MG_EXTRA_GATEWAY, webhook_ca_file, "webhook-ca-file", "", "FILE",
          "CA certificates (PEM) for the certificates of webhooks' targets; empty: the system's CAs"),
+    TEXT(
+        MG_EXTRA_GATEWAY, callback_secret_file, "callback-secret-file", "", "FILE",
+        "secrets of the tokens in callbacks of services, one per line, as of the schedulers; if not given, no "
+        "callback is taken"),
     INTEGER(MG_EXTRA_GATEWAY, client_rate, "client-rate", "1000", 1, 1000000, "N",
             "requests of one client in a second; further ones are refused with 429"),
     INTEGER(MG_EXTRA_GATEWAY, body_max, "body-max", "262144", 1024, 900 * 1024, "BYTES",
@@ -198,7 +202,7 @@ static const struct {
     {MG_EXTRA_GATEWAY, "listen", "listen address for clients; port 0 takes a free port and logs it",
      "127.0.0.1:9280", NULL},
     {MG_EXTRA_GATEWAY, "tokens-file",
-     "clients, one per line: RIGHTS CLIENT SHA256, where RIGHTS is any of submit, read and cancel, separated by "
+     "clients, one per line: RIGHTS CLIENT SHA256, where RIGHTS is any of submit, read, cancel and signal, separated by "
      "commas, and SHA256 the digest of a token; required",
      NULL, NULL},
     {MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY, "drain-timeout",

@@ -26,8 +26,9 @@ struct asking {
     struct mg_err err; /* why it is impossible */
 };
 
-static void result_came(void *arg, const struct mg_command_result *result)
+static void result_came(void *arg, const struct mg_command_result *result, struct mg_slice correlation_id)
 {
+    (void)correlation_id;
     struct asking *asking = arg;
     if (!asking->is_over && strcmp(result->command_id, asking->command.command_id) == 0) {
         asking->result = *result;

@@ -1,7 +1,8 @@
 /* Declarations shared by the gateway's files. routes.c dispatches, clients.c authenticates, problem_answer.c
  * sends. submit.c and ndjson.c post orders by post.c; meets.c, recent.c and kept.c help it to refuse.
- * get_order.c, list.c, events.c and cancel.c are about orders that exist; long_poll.c and observe.c bring
- * them the changes of orders. hooks.c sends statuses to clients (hook.h). */
+ * signal.c and callback.c publish signals. get_order.c, list.c, events.c and cancel.c are about orders that
+ * exist; long_poll.c and observe.c bring them the changes of orders. hooks.c sends statuses to clients
+ * (hook.h). */
 #ifndef MG_GATEWAY_CALL_H
 #define MG_GATEWAY_CALL_H
 
@@ -17,7 +18,7 @@
 #include "operator/commander.h"
 #include "wire/submission.h"
 
-enum { MG_RIGHT_SUBMIT = 1, MG_RIGHT_READ = 2, MG_RIGHT_CANCEL = 4 };
+enum { MG_RIGHT_SUBMIT = 1, MG_RIGHT_READ = 2, MG_RIGHT_CANCEL = 4, MG_RIGHT_SIGNAL = 8 };
 
 #define MG_WAITS_MAX     1000
 #define MG_STREAMS_MAX   1000
@@ -72,7 +73,9 @@ struct mg_call {
     int64_t began_us;                 /* by the clock since boot */
     const char *origin;               /* a page that may read the answer; NULL: no page may */
     char allow[16];                   /* without a route: the methods of its path, as 405 names them */
-    char order_id[MG_ORDER_ID_MAX + 1];
+    char order_id[MG_ORDER_ID_MAX + 1], signal[MG_NAME_MAX + 1]; /* of the path */
+    char *payload; /* of a signal: it must outlive the request; NULL: none */
+    const struct mg_signal_sending *sending;
     struct mg_post post; /* of a single submission */
     const struct mg_lookup *lookup;
     char traceparent[MG_TRACEPARENT_SIZE];
@@ -89,8 +92,9 @@ struct mg_call {
 TAILQ_HEAD(mg_call_queue, mg_call);
 
 struct mg_route {
-    const char *method, *path; /* {order_id} in the path stands for an order's id */
-    unsigned int right;
+    /* {order_id} in the path stands for an order's id, {signal} for a signal's name, {token} for the rest. */
+    const char *method, *path;
+    unsigned int right;  /* 0: it needs no client, and none of the forms below is checked */
     unsigned int cost;   /* in requests of the client's rate, by the work of the database */
     const char *takes;   /* the media type of its body; NULL: it has none */
     bool needs_body;     /* which is then taken in pieces */
@@ -120,6 +124,7 @@ struct mg_gateway {
     struct mg_streams *streams;
     struct mg_batches *batches;
     struct mg_hooks *hooks;
+    struct mg_callbacks *callbacks;
     struct mg_call_queue calls; /* under way */
     bool is_draining;           /* waits and streams end */
     int64_t batches_until_ms;   /* by the clock since boot: their later lines are not posted */
@@ -141,6 +146,8 @@ const char *mg_client_name(const struct mg_client *client);
 /* The exchange that proves the client to the schedulers. NULL: the broker does not have it, so nothing may be
  * published to it. */
 const char *mg_client_exchange(const struct mg_client *client);
+/* The exchange for its signals. NULL: the broker does not have it, or the client has no right to signal. */
+const char *mg_client_signals(const struct mg_client *client);
 /* The client stays while it is held, beyond its calls under way. */
 void mg_client_hold(struct mg_client *client);
 void mg_client_release(struct mg_client *client);
@@ -207,6 +214,10 @@ const struct mg_workflow *mg_kept_put(struct mg_kept *kept, struct mg_slice text
 /* ---- post.c ---- */
 
 bool mg_post_key_is_valid(struct mg_slice key);
+#define MG_KEY_HEADER "Idempotency-Key"
+/* Reads the key of a request, with or without the quotes of a structured field; absent: none. False: it is
+ * not valid. submit.c. */
+bool mg_post_key_read(const struct mg_http_exchange *request, struct mg_slice *ret_key);
 /* The trace of the orders of a request; "" without a valid header. */
 void mg_post_trace_read(const struct mg_http_exchange *request, char ret_traceparent[MG_TRACEPARENT_SIZE]);
 /* Checks the submission and publishes it. `done` is called once, perhaps before the return. */
@@ -231,6 +242,27 @@ void mg_read_run(struct mg_call *call);
 void mg_list_run(struct mg_call *call);
 void mg_events_run(struct mg_call *call);
 void mg_cancel_run(struct mg_call *call);
+void mg_signal_run(struct mg_call *call);
+void mg_callback_run(struct mg_call *call);
+
+/* ---- signal.c: what the two calls for signals share ---- */
+
+struct mg_signal_sending {
+    void (*refuse)(struct mg_call *call, const struct mg_command_result *result); /* any other than done */
+    void (*returned)(struct mg_call *call); /* no queue is bound by the signal's key */
+};
+/* Publishes the command, with a copy of `payload`, to `exchange`, which is borrowed until the answer. Answers
+ * by the schedulers' result. */
+void mg_signal_send(struct mg_call *call, struct mg_command *command, struct mg_slice payload,
+                    const char *exchange, const struct mg_signal_sending *sending);
+
+/* ---- callback.c ---- */
+
+/* MG_BAD_INPUT: the file of the secret is not valid. */
+enum mg_class mg_callbacks_check(const struct mg_gateway_options *options, struct mg_err *err) MG_MUSTCHECK;
+struct mg_callbacks *mg_callbacks_create(struct mg_gateway *gateway, struct mg_err *err);
+void mg_callbacks_destroy(struct mg_callbacks *callbacks); /* accepts NULL */
+enum mg_class mg_callbacks_reload(struct mg_callbacks *callbacks, struct mg_err *err) MG_MUSTCHECK;
 
 /* ---- observe.c: changes of orders, from one report for all ---- */
 

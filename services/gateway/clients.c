@@ -1,7 +1,8 @@
 /*
  * The clients: their tokens, the rate of their requests, and whether the broker has their exchanges. A
  * publish to a missing exchange would end the channel for all clients. So the queue that `makegood broker
- * apply` makes with the exchange is watched: where it is missing, nothing is published.
+ * apply` makes with the exchange is watched: where it is missing, nothing is published. The exchange for
+ * signals came later than that queue, and is watched itself.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@
 #define CLIENTS_MAX     128
 #define WATCH_PERIOD_MS 5000
 #define SCHEME          "Bearer "
-#define RIGHTS_ALL      (MG_RIGHT_SUBMIT | MG_RIGHT_READ | MG_RIGHT_CANCEL)
+#define RIGHTS_ALL      (MG_RIGHT_SUBMIT | MG_RIGHT_READ | MG_RIGHT_CANCEL | MG_RIGHT_SIGNAL)
 #define REFUSALS_PER_S  5 /* logged; further ones are only answered */
 
 enum presence { PRESENCE_UNKNOWN, PRESENCE_MISSING, PRESENCE_THERE };
@@ -30,10 +31,11 @@ struct mg_client {
     struct mg_client *next;
     struct mg_clients *clients;
     char name[MG_TOKEN_NAME_SIZE];
-    char exchange[MG_QUEUE_NAME_SIZE], queue[MG_QUEUE_NAME_SIZE];
-    enum presence presence;
+    char exchange[MG_QUEUE_NAME_SIZE], queue[MG_QUEUE_NAME_SIZE], signals[MG_QUEUE_NAME_SIZE];
+    enum presence presence, signals_presence;
+    unsigned int rights; /* of all its tokens */
     int holds;
-    bool is_watched;
+    bool is_watched, are_signals_watched;
     bool is_listed; /* the file has a token of it; others stay for calls and streams under way */
     int64_t left;   /* thousandths of a request */
     int64_t at_ms;  /* when `left` was last filled, by the clock since boot */
@@ -55,6 +57,7 @@ static unsigned int right_of(struct mg_slice word)
     return mg_slice_is(word, "submit")   ? MG_RIGHT_SUBMIT
            : mg_slice_is(word, "read")   ? MG_RIGHT_READ
            : mg_slice_is(word, "cancel") ? MG_RIGHT_CANCEL
+           : mg_slice_is(word, "signal") ? MG_RIGHT_SIGNAL
                                          : 0;
 }
 
@@ -85,7 +88,7 @@ static const struct mg_tokens_format FORMAT = {
     .rights_of = rights_parse,
     .is_name = is_client_name,
     .expected =
-        "rights (submit, read, cancel; separated by commas), the name of a client (a letter a-z, then a-z, "
+        "rights (submit, read, cancel, signal; separated by commas), the name of a client (a letter a-z, then a-z, "
         "0-9, _ and -), and the SHA-256 of a token in hexadecimal"};
 
 enum mg_class mg_clients_check(const struct mg_gateway_options *options, struct mg_err *err)
@@ -131,6 +134,24 @@ static void on_seen(void *arg, const char *queue, int64_t ready, int64_t consume
     }
 }
 
+static void on_signals_seen(void *arg, const char *exchange, int64_t ready, int64_t consumers)
+{
+    (void)ready;
+    struct mg_clients *clients = arg;
+    for (struct mg_client *client = clients->first; client != NULL; client = client->next) {
+        if (strcmp(client->signals, exchange) == 0) {
+            bool was_missing = client->signals_presence == PRESENCE_MISSING;
+            client->signals_presence = consumers < 0 ? PRESENCE_MISSING : PRESENCE_THERE;
+            if (consumers < 0 && !was_missing) {
+                mg_log(MG_LOG_WARN,
+                       "signals of a client are refused: the broker has no exchange for them; run: makegood "
+                       "broker apply",
+                       MG_LOG_TEXT("client", client->name));
+            }
+        }
+    }
+}
+
 static struct mg_client *client_of(struct mg_clients *clients, const char *name)
 {
     for (struct mg_client *client = clients->first; client != NULL; client = client->next) {
@@ -153,14 +174,37 @@ static struct mg_client *client_add(struct mg_clients *clients, const char *name
     (void)snprintf(client->name, sizeof(client->name), "%s", name);
     (void)snprintf(client->exchange, sizeof(client->exchange), MG_INTAKE_PREFIX "%s", name);
     (void)snprintf(client->queue, sizeof(client->queue), MG_CLIENT_PREFIX "%s.statuses", name);
+    mg_topology_signal_exchange(name, client->signals);
     client->next = clients->first;
     clients->first = client;
     return client;
 }
 
-/* Finds or makes the client, and watches its queue. */
-static enum mg_class client_serve(struct mg_clients *clients, const char *name, struct mg_err *err)
+static enum mg_class signals_watch(struct mg_client *client, struct mg_err *err)
 {
+    enum mg_class class =
+        client->are_signals_watched
+            ? MG_OK
+            : mg_broker_watch_exchange(client->clients->gateway->broker, client->signals, WATCH_PERIOD_MS,
+                                       on_signals_seen, client->clients, err);
+    client->are_signals_watched = client->are_signals_watched || class == MG_OK;
+    return class;
+}
+
+static void signals_unwatch(struct mg_client *client)
+{
+    if (client->are_signals_watched) {
+        mg_broker_unwatch_exchange(client->clients->gateway->broker, client->signals);
+        client->are_signals_watched = false;
+        client->signals_presence = PRESENCE_UNKNOWN;
+    }
+}
+
+/* Finds or makes the client of a token, and watches its queue and, with the right to signal, its exchange. */
+static enum mg_class client_serve(struct mg_clients *clients, const struct mg_token *token,
+                                  struct mg_err *err)
+{
+    const char *name = token->name;
     struct mg_client *client = client_of(clients, name);
     if (client == NULL) {
         client = client_add(clients, name);
@@ -172,11 +216,12 @@ static enum mg_class client_serve(struct mg_clients *clients, const char *name, 
                                              : mg_broker_watch_queue(clients->gateway->broker, client->queue,
                                                                      WATCH_PERIOD_MS, on_seen, clients, err);
     client->is_watched = client->is_watched || class == MG_OK;
-    return class;
+    return class == MG_OK && (token->rights & MG_RIGHT_SIGNAL) != 0 ? signals_watch(client, err) : class;
 }
 
 static void client_unwatch(struct mg_client *client)
 {
+    signals_unwatch(client);
     if (client->is_watched) {
         mg_broker_unwatch_queue(client->clients->gateway->broker, client->queue);
         client->is_watched = false;
@@ -203,6 +248,9 @@ static void clients_leave(struct mg_clients *clients)
     struct mg_client **link = &clients->first;
     while (*link != NULL) {
         struct mg_client *client = *link;
+        if ((client->rights & MG_RIGHT_SIGNAL) == 0) {
+            signals_unwatch(client);
+        }
         if (client->is_listed) {
             link = &client->next;
             continue;
@@ -266,9 +314,12 @@ static void tokens_take(struct mg_clients *clients, struct mg_token *tokens, int
     clients->token_count = count;
     for (struct mg_client *client = clients->first; client != NULL; client = client->next) {
         client->is_listed = false;
+        client->rights = 0;
     }
     for (int i = 0; i < count; i++) {
-        client_of(clients, tokens[i].name)->is_listed = true;
+        struct mg_client *client = client_of(clients, tokens[i].name);
+        client->is_listed = true;
+        client->rights |= tokens[i].rights;
     }
     clients_leave(clients);
 }
@@ -287,7 +338,7 @@ enum mg_class mg_clients_reload(struct mg_clients *clients, struct mg_err *err)
                            clients->gateway->options->tokens_file, names_count(tokens, count), CLIENTS_MAX);
     }
     for (int i = 0; i < count && class == MG_OK; i++) {
-        class = client_serve(clients, tokens[i].name, err);
+        class = client_serve(clients, &tokens[i], err);
     }
     if (class != MG_OK) {
         free(tokens);
@@ -315,6 +366,11 @@ void mg_client_release(struct mg_client *client)
 const char *mg_client_exchange(const struct mg_client *client)
 {
     return client->presence == PRESENCE_THERE ? client->exchange : NULL;
+}
+
+const char *mg_client_signals(const struct mg_client *client)
+{
+    return client->signals_presence == PRESENCE_THERE ? client->signals : NULL;
 }
 
 /* The first client without an exchange; NULL: none. `ret_served` counts those with one. */

@@ -85,7 +85,8 @@ static enum mg_class gateway_check(struct mg_process *process, struct mg_err *er
     if (class == MG_OK) {
         class = mg_clients_check(options, err);
     }
-    return class == MG_OK ? mg_hooks_check(options, err) : class;
+    class = class == MG_OK ? mg_hooks_check(options, err) : class;
+    return class == MG_OK ? mg_callbacks_check(options, err) : class;
 }
 
 /* Posts and reads end within seconds by time-outs of their own. */
@@ -140,7 +141,8 @@ static enum mg_class parts_create(struct mg_gateway *gateway, struct mg_err *err
     }
     gateway->clients = mg_clients_create(gateway, err);
     gateway->hooks = gateway->clients != NULL ? mg_hooks_create(gateway, err) : NULL;
-    return gateway->hooks != NULL ? MG_OK : err->class;
+    gateway->callbacks = gateway->hooks != NULL ? mg_callbacks_create(gateway, err) : NULL;
+    return gateway->callbacks != NULL ? MG_OK : err->class;
 }
 
 static enum mg_class gateway_create(struct mg_process *process, struct mg_err *err)
@@ -165,6 +167,7 @@ static void gateway_destroy(struct mg_process *process)
     if (gateway == NULL) {
         return;
     }
+    mg_callbacks_destroy(gateway->callbacks);
     mg_hooks_destroy(gateway->hooks);
     mg_clients_destroy(gateway->clients);
     mg_commander_destroy(gateway->commander);
@@ -181,6 +184,7 @@ static void gateway_destroy(struct mg_process *process)
     while (!TAILQ_EMPTY(&gateway->calls)) {
         struct mg_call *call = TAILQ_FIRST(&gateway->calls);
         TAILQ_REMOVE(&gateway->calls, call, entry);
+        free(call->payload);
         free(call);
     }
     free(gateway);
@@ -206,6 +210,10 @@ static void gateway_reload(struct mg_process *process)
     mg_process_reread_file(process, "tokens-file", mg_clients_reload(gateway->clients, &err), &err);
     if (gateway->options->webhooks_file[0] != '\0') {
         mg_process_reread_file(process, "webhooks-file", mg_hooks_reload(gateway->hooks, &err), &err);
+    }
+    if (gateway->options->callback_secret_file[0] != '\0') {
+        mg_process_reread_file(process, "callback-secret-file", mg_callbacks_reload(gateway->callbacks, &err),
+                               &err);
     }
 }
 

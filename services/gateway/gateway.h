@@ -27,12 +27,14 @@
 struct mg_gateway_options {
     const struct mg_process_options *process; /* set by the check */
     int64_t keep_alive_ms;                    /* of idle connections; 0: MG_HTTP_IDLE_MS */
-    /* One line for each token: rights (submit, read, cancel; separated by commas), client, SHA-256 of the
-     * token in hexadecimal. Required. */
+    /* One line for each token: rights (submit, read, cancel, signal; separated by commas), client, SHA-256 of
+     * the token in hexadecimal. Required. */
     const char *tokens_file;
     /* One line for each webhook: client, URL, file of its secrets. "": none. */
     const char *webhooks_file;
-    const char *webhook_ca_file;   /* PEM, for the certificates of their targets; "": the system's CAs */
+    const char *webhook_ca_file; /* PEM, for the certificates of their targets; "": the system's CAs */
+    /* The secrets of the tokens of callbacks, as of the schedulers. "": no callback is taken. */
+    const char *callback_secret_file;
     int64_t rate_per_s;            /* requests of one client, as many at once */
     int64_t body_max;              /* bytes of a submission */
     int64_t memory_budget;         /* bytes, see MG_GATEWAY_MEMORY_…; 0: by the limit of the process */

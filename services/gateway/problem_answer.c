@@ -46,6 +46,7 @@ static void call_measure(const struct mg_call *call, unsigned int status)
 static void call_free(struct mg_call *call)
 {
     TAILQ_REMOVE(&call->gateway->calls, call, entry);
+    free(call->payload);
     free(call);
 }
 

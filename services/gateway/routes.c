@@ -11,11 +11,10 @@
 #include "core/key.h"
 #include "gateway/call.h"
 
-#define ORDER_MARK "{order_id}"
-#define JSON       "application/json"
-#define EVENTS     "text/event-stream"
-#define LINES      "application/x-ndjson"
-#define LIST_COST  10u /* a list of 50 orders takes the database some milliseconds, a read a tenth of one */
+#define JSON      "application/json"
+#define EVENTS    "text/event-stream"
+#define LINES     "application/x-ndjson"
+#define LIST_COST 10u /* a list of 50 orders takes the database some milliseconds, a read a tenth of one */
 
 /* tests/unit/openapi.py reads these lines. */
 static const struct mg_route ROUTES[] = {
@@ -31,27 +30,50 @@ static const struct mg_route ROUTES[] = {
      "200 204 400 401 403 404 406 429 503", "after"},
     {"POST", "/v1/orders/{order_id}/cancel", MG_RIGHT_CANCEL, 1, JSON, false, JSON, mg_cancel_run,
      "200 400 401 403 404 406 409 413 415 429 503", ""},
+    {"POST", "/v1/orders/{order_id}/signals/{signal}", MG_RIGHT_SIGNAL, 1, JSON, false, JSON, mg_signal_run,
+     "200 400 401 403 404 406 409 413 415 422 429 503", ""},
+    {"POST", "/v1/signals/{signal}", MG_RIGHT_SIGNAL, 1, JSON, false, JSON, mg_signal_run,
+     "200 400 401 403 406 409 413 415 422 429 503", "key"},
+    {"POST", "/v1/callbacks/{token}", 0, 1, NULL, false, JSON, mg_callback_run, "200 404 409 413 503", ""},
 };
 #define ROUTE_COUNT (sizeof(ROUTES) / sizeof(ROUTES[0]))
 
-/* Whether the path has the form of the route's; `ret_order_id` gets its order. */
-static bool path_matches(const char *form, const char *path, char ret_order_id[MG_ORDER_ID_MAX + 1])
+/* Takes the part of the path that stands for the mark at `*form`; false: it is no such part. */
+static bool part_take(const char **form, const char **path, struct mg_call *call)
 {
-    const char *mark = strstr(form, ORDER_MARK);
-    if (mark == NULL) {
-        return strcmp(form, path) == 0;
+    static const char ORDER[] = "{order_id}", SIGNAL[] = "{signal}";
+    size_t len = strcspn(*path, "/");
+    char *part = call->signal;
+    bool is_valid = mg_name_is_valid(*path, len);
+    if (strncmp(*form, ORDER, strlen(ORDER)) == 0) {
+        part = call->order_id;
+        is_valid = mg_order_id_is_valid(*path, len);
+    } else if (strncmp(*form, SIGNAL, strlen(SIGNAL)) != 0) { /* the rest, whatever it is */
+        *form = *path = "";
+        return true;
     }
-    size_t before = (size_t)(mark - form);
-    if (strncmp(form, path, before) != 0) {
-        return false;
+    if (is_valid) {
+        memcpy(part, *path, len);
+        part[len] = '\0';
     }
-    size_t len = strcspn(path + before, "/");
-    if (!mg_order_id_is_valid(path + before, len) ||
-        strcmp(path + before + len, mark + strlen(ORDER_MARK)) != 0) {
-        return false;
+    *form = strchr(*form, '}') + 1;
+    *path += len;
+    return is_valid;
+}
+
+/* Whether the path has the form of the route's; the call gets its parts. */
+static bool path_matches(const char *form, const char *path, struct mg_call *call)
+{
+    while (*form != '\0') {
+        if (*form == '{') {
+            if (!part_take(&form, &path, call)) {
+                return false;
+            }
+        } else if (*form++ != *path++) {
+            return false;
+        }
     }
-    (void)snprintf(ret_order_id, MG_ORDER_ID_MAX + 1, "%.*s", (int)len, path + before);
-    return true;
+    return *path == '\0';
 }
 
 /* NULL: there is no such route. `call->allow` gets the methods that the path has. */
@@ -60,7 +82,7 @@ static const struct mg_route *route_find(struct mg_call *call, const char *metho
     const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
     size_t len = 0;
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
-        if (path_matches(ROUTES[i].path, path, call->order_id)) {
+        if (path_matches(ROUTES[i].path, path, call)) {
             if (strcmp(ROUTES[i].method, wanted) == 0) {
                 return &ROUTES[i];
             }
@@ -194,8 +216,9 @@ bool mg_gateway_admit(void *arg, struct mg_http_exchange *request)
     unsigned int rights = 0;
     const struct mg_route *route =
         route_find(&call, mg_http_exchange_method(request), mg_http_exchange_path(request));
-    if (route != NULL && mg_client_find(gateway->clients, request, &rights) != NULL &&
-        (rights & route->right) != 0) {
+    bool is_open = route != NULL && route->right == 0;
+    if (is_open || (route != NULL && mg_client_find(gateway->clients, request, &rights) != NULL &&
+                    (rights & route->right) != 0)) {
         return true;
     }
     mg_gateway_route(gateway, request);
@@ -218,7 +241,9 @@ void mg_gateway_route(void *arg, struct mg_http_exchange *request)
     call->route = route_find(call, method, mg_http_exchange_path(request));
     TAILQ_INSERT_TAIL(&gateway->calls, call, entry);
     mg_http_exchange_on_gone(request, on_gone, call);
-    if (call->route != NULL) {
+    if (call->route != NULL && call->route->right == 0) {
+        call->route->run(call);
+    } else if (call->route != NULL) {
         call_check(call);
     } else if (call->allow[0] == '\0') {
         mg_call_refuse(call, 404, "there is no such address; proto/openapi.yaml lists all");

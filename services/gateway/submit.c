@@ -1,18 +1,15 @@
 /* `POST /v1/orders`: one submission (post.c). */
 #include "gateway/call.h"
 
-#define KEY_HEADER "Idempotency-Key"
-
-/* Reads the key of a request, with or without the quotes of a structured field. False: it is not valid. */
-static bool key_read(const struct mg_http_exchange *request, struct mg_slice *ret_key)
+bool mg_post_key_read(const struct mg_http_exchange *request, struct mg_slice *ret_key)
 {
-    struct mg_slice key = mg_slice_of(mg_http_exchange_header(request, KEY_HEADER));
+    struct mg_slice key = mg_slice_of(mg_http_exchange_header(request, MG_KEY_HEADER));
     if (key.len >= 2 && key.data[0] == '"' && key.data[key.len - 1] == '"') {
         key = (struct mg_slice){key.data + 1, key.len - 2};
     }
     *ret_key = key;
     return key.data == NULL ||
-           (mg_post_key_is_valid(key) && mg_http_exchange_header_count(request, KEY_HEADER) == 1);
+           (mg_post_key_is_valid(key) && mg_http_exchange_header_count(request, MG_KEY_HEADER) == 1);
 }
 
 static void on_posted(struct mg_post *post, unsigned int status, const char *text)
@@ -28,8 +25,8 @@ static void on_posted(struct mg_post *post, unsigned int status, const char *tex
 void mg_submit_run(struct mg_call *call)
 {
     struct mg_slice key;
-    if (!key_read(call->request, &key)) {
-        mg_call_refuse(call, 400, KEY_HEADER ": expected one of 1 to %d printable ASCII characters",
+    if (!mg_post_key_read(call->request, &key)) {
+        mg_call_refuse(call, 400, MG_KEY_HEADER ": expected one of 1 to %d printable ASCII characters",
                        MG_POST_KEY_MAX);
         return;
     }
@@ -38,7 +35,7 @@ void mg_submit_run(struct mg_call *call)
                                   .client = call->client,
                                   .body = mg_http_exchange_body(call->request),
                                   .key = key,
-                                  .key_name = "the header " KEY_HEADER,
+                                  .key_name = "the header " MG_KEY_HEADER,
                                   .traceparent = call->traceparent,
                                   .done = on_posted,
                                   .arg = call};

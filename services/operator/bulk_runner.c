@@ -57,8 +57,9 @@ struct mg_bulk_runner {
     char why[WHY_SIZE]; /* why that bulk action stops */
 };
 
-static void result_came(void *arg, const struct mg_command_result *result)
+static void result_came(void *arg, const struct mg_command_result *result, struct mg_slice correlation_id)
 {
+    (void)correlation_id;
     struct mg_bulk_runner *runner = arg;
     for (int i = 0; i < runner->running_count; i++) {
         if (mg_bulk_orders_answer(&runner->running[i].orders, result)) {

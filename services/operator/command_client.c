@@ -7,14 +7,14 @@
 #include "io/amqp/topology.h"
 
 #define COMMAND_MAX_BYTES (256 * 1024)
-#define QUEUE_NAME_SIZE   256
+#define SHORT_SIZE        256 /* a short string of AMQP, and NUL */
 /* Each answer is acked as soon as it is read, so a small prefetch is enough. */
 #define ANSWER_PREFETCH 64
 
 struct mg_command_client {
     struct mg_command_client_options options;
     struct mg_broker *broker;
-    char reply_queue[QUEUE_NAME_SIZE]; /* "": the broker has not named it yet */
+    char reply_queue[SHORT_SIZE]; /* "": the broker has not named it yet */
 };
 
 static void queue_named(void *arg, int consumer, const char *queue)
@@ -32,10 +32,13 @@ static void result_came(void *arg, struct mg_delivery *delivery)
     struct mg_command_client *client = arg;
     struct mg_command_result result;
     struct mg_err err;
+    char correlation_id[SHORT_SIZE]; /* the delivery ends with its ack */
+    (void)snprintf(correlation_id, sizeof(correlation_id), "%.*s", (int)delivery->correlation_id.len,
+                   delivery->correlation_id.len > 0 ? delivery->correlation_id.data : "");
     bool is_read = mg_command_result_parse(delivery->body, &result, &err) == MG_OK;
     mg_broker_ack(client->broker, delivery);
     if (is_read) {
-        client->options.on_result(client->options.arg, &result);
+        client->options.on_result(client->options.arg, &result, mg_slice_of(correlation_id));
     }
 }
 
@@ -86,6 +89,14 @@ bool mg_command_client_is_up(const struct mg_command_client *client, char *ret_r
 enum mg_class mg_command_client_send(struct mg_command_client *client, const struct mg_command *command,
                                      struct mg_err *err)
 {
+    const struct mg_command_way way = {.exchange = client->options.exchange,
+                                       .routing_key = MG_QUEUE_COMMANDS};
+    return mg_command_client_send_by(client, &way, command, err);
+}
+
+enum mg_class mg_command_client_send_by(struct mg_command_client *client, const struct mg_command_way *way,
+                                        const struct mg_command *command, struct mg_err *err)
+{
     struct mg_buf body;
     char reason[MG_ERR_TEXT_MAX / 2];
     if (!mg_command_client_is_up(client, reason, sizeof(reason))) {
@@ -98,14 +109,16 @@ enum mg_class mg_command_client_send(struct mg_command_client *client, const str
         class = body.is_out_of_memory ? mg_err_set(err, MG_TRANSIENT, "could not send the command: no memory")
                                       : mg_err_set(err, MG_BAD_INPUT, "the command is too large");
     } else {
-        const struct mg_message message = {.exchange = client->options.exchange,
-                                           .routing_key = MG_QUEUE_COMMANDS,
+        bool is_apart = way->correlation_id != NULL;
+        const struct mg_message message = {.exchange = way->exchange,
+                                           .routing_key = way->routing_key,
                                            .type = "command",
                                            .message_id = command->command_id,
-                                           .correlation_id = command->command_id,
+                                           .correlation_id =
+                                               is_apart ? way->correlation_id : command->command_id,
                                            .reply_to = client->reply_queue,
                                            .body = mg_buf_slice(&body)};
-        class = mg_broker_publish(client->broker, &message, NULL, NULL, err);
+        class = mg_broker_publish(client->broker, &message, way->published, way->arg, err);
     }
     mg_buf_finish(&body);
     return class;

@@ -16,7 +16,8 @@ struct mg_command_client_options {
     const char *exchange; /* proves the sender; NULL: makegood.commands, the operators' */
     const char *name;     /* connection name, shown in RabbitMQ's lists */
     struct mg_metrics *metrics;
-    void (*on_result)(void *arg, const struct mg_command_result *result);
+    /* `correlation_id` is that of the command's way, else the command's id. */
+    void (*on_result)(void *arg, const struct mg_command_result *result, struct mg_slice correlation_id);
     /* Called when the reply queue is new: answers to earlier commands are lost, so the caller sends
      * unanswered commands again. May be NULL. */
     void (*on_place)(void *arg);
@@ -33,6 +34,15 @@ bool mg_command_client_is_up(const struct mg_command_client *client, char *ret_r
  * now. MG_BAD_INPUT: it is too large. */
 enum mg_class mg_command_client_send(struct mg_command_client *client, const struct mg_command *command,
                                      struct mg_err *err) MG_MUSTCHECK;
+/* A command's way to the schedulers where it is not that of the client's exchange; texts are borrowed. */
+struct mg_command_way {
+    const char *exchange, *routing_key;
+    const char *correlation_id; /* NULL: the command's id */
+    mg_published_fn *published; /* called once if the command was handed over, never from within the call */
+    void *arg;
+};
+enum mg_class mg_command_client_send_by(struct mg_command_client *client, const struct mg_command_way *way,
+                                        const struct mg_command *command, struct mg_err *err) MG_MUSTCHECK;
 /* The client's broker, for other publishes of the same owner. It stays owned by the client. */
 struct mg_broker *mg_command_client_broker(struct mg_command_client *client);
 

@@ -4,7 +4,7 @@
 
 #include "operator/command_client.h"
 
-#define MG_COMMANDS_MAX 64 /* more than operators click at once, and clients cancel */
+#define MG_COMMANDS_MAX 64 /* more than operators click at once, and clients cancel or signal */
 
 struct mg_command_link;
 
@@ -24,5 +24,10 @@ bool mg_commander_is_up(const struct mg_command_link *commander, char *ret_reaso
  * then. False: MG_COMMANDS_MAX commands are under way. */
 bool mg_commander_send(struct mg_command_link *commander, const struct mg_command *command,
                        int64_t timeout_ms, commanded_fn *done, void *arg);
+/* The same by another exchange and routing key, which are borrowed until the end. `returned` is called in
+ * place of `done` if the broker returns the command: no queue is bound by that key. */
+bool mg_commander_send_by(struct mg_command_link *commander, const char *exchange, const char *routing_key,
+                          const struct mg_command *command, int64_t timeout_ms, commanded_fn *done,
+                          void (*returned)(void *arg), void *arg);
 
 #endif

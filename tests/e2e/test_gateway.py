@@ -457,13 +457,19 @@ def a_gateway_without_its_database_is_503(s, door):
         assert apart.ask(method, path, order_of()[1] if method == "POST" else None)[0] == 503, path
 
 
-def the_contract_declares_the_given_statuses_and_no_others(_, door):
-    """Would catch: a status that the contract declares and the gateway never gives, or the other way round."""
+def contract_faults(door, is_ours):
+    """The statuses of these paths that the contract declares and the gateway never gave, and those that it does not declare."""
     contract = yaml.safe_load(CONTRACT.read_text(encoding="utf-8"))
     declared = {(method.upper(), path, int(status)) for path, item in contract["paths"].items() for method, operation in item.items()
-                if isinstance(operation, dict) for status in operation["responses"]}
+                if isinstance(operation, dict) and is_ours(path) for status in operation["responses"]}
     given = {place for place in door.seen if place[0] in ("GET", "POST") and place[2] not in (404, 405)} | (door.seen & declared)
-    assert given == declared, (sorted(declared - given), sorted(given - declared))
+    return sorted(declared ^ given)
+
+
+def the_contract_declares_the_given_statuses_and_no_others(_, door):
+    """Would catch: a status that the contract declares and the gateway never gives, or the other way round."""
+    faults = contract_faults(door, lambda path: "/signals/" not in path and "/callbacks/" not in path)  # these: test_gateway_signals.py
+    assert not faults, faults
 
 
 @scenario()

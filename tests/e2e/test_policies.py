@@ -180,7 +180,7 @@ def a_lost_binding_is_named_and_made_anew_on_servers_of_its_own(s):
     ours = [(row["source_name"], row["destination_name"], row["destination_kind"], row["routing_key"])
             for row in json.loads(s.servers.rabbit.ctl("list_bindings", "--formatter", "json"))
             if row["source_name"].startswith("makegood.") and not row["destination_name"].startswith("amq.")]
-    assert len(ours) == 22, ours  # 8 of fixed exchanges, 4 of each of three services, 2 of the client
+    assert len(ours) == 23, ours  # 9 of fixed exchanges, 4 of each of three services, 2 of the client
     for source, destination, kind, key in ours:
         if kind == "queue":
             channel.queue_unbind(destination, source, key)

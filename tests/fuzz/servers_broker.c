@@ -46,12 +46,19 @@ bool mg_command_client_is_up(const struct mg_command_client *client, char *ret_r
 
 static void command_answer(struct owed *owed)
 {
-    client_options.on_result(client_options.arg, &owed->result);
+    client_options.on_result(client_options.arg, &owed->result, mg_slice_of(owed->result.command_id));
 }
 
 enum mg_class mg_command_client_send(struct mg_command_client *client, const struct mg_command *command,
                                      struct mg_err *err)
 {
+    return mg_command_client_send_by(client, NULL, command, err);
+}
+
+enum mg_class mg_command_client_send_by(struct mg_command_client *client, const struct mg_command_way *way,
+                                        const struct mg_command *command, struct mg_err *err)
+{
+    (void)way; /* operators' commands only */
     struct mg_command again;
     struct mg_buf body;
     struct mg_arena *arena = mg_arena_create(FUZZ_TEXT_MAX);

@@ -260,5 +260,5 @@ void fake_answer(int i, enum mg_command_verdict verdict, uint64_t version, const
         .verdict = verdict, .version = version, .may_pass = verdict == MG_COMMAND_INVALID};
     snprintf(result.command_id, sizeof(result.command_id), "%s", fake.sent[i].command_id);
     snprintf(result.text, sizeof(result.text), "%s", text);
-    fake.client.on_result(fake.client.arg, &result);
+    fake.client.on_result(fake.client.arg, &result, mg_slice_of(result.command_id));
 }
