@@ -508,7 +508,8 @@ static bool is_called_for(const struct mg_decider *decider, int index)
     const struct mg_step *step = &decider->order.steps[index];
     bool is_out = step->state == MG_STEP_RUNNING || step->state == MG_STEP_WAITING ||
                   step->state == MG_STEP_UNKNOWN || (step->state == MG_STEP_FAILED && step->is_maybe);
-    bool has_ended = mg_order_state_is_terminal(decider->order.state) && decider->order.state != MG_ORDER_ERROR;
+    bool has_ended =
+        mg_order_state_is_terminal(decider->order.state) && decider->order.state != MG_ORDER_ERROR;
     return is_out && step->attempt > 0 && !has_ended && decider->order.goal == MG_GOAL_PROCESSED;
 }
 
@@ -547,8 +548,9 @@ enum mg_verdict mg_judge_callback(struct mg_decider *decider)
 {
     int index = decider->cause->step;
     if (!is_called_for(decider, index)) {
-        return mg_decider_end(decider, MG_REFUSED, "late: nothing of the step is to be found out about any more");
+        return mg_decider_end(decider, MG_REFUSED,
+                              "late: nothing of the step is to be found out about any more");
     }
     return decider->cause->signal.fact == MG_SIGNAL_FACT_REFUSED ? callback_refused(decider, index)
-                                                            : callback_done(decider, index);
+                                                                 : callback_done(decider, index);
 }

@@ -54,19 +54,20 @@ enum mg_fact {
 
 /* What a signal is to its step. The core sees no payload: the handler judges it by the step's conditions. */
 enum mg_signal_fact {
-    MG_SIGNAL_FACT_NONE,    /* there is none; of the facts of a step that begins to wait */
-    MG_SIGNAL_FACT_KEPT,    /* it is stored with the step: the step has not begun, or it needs more than this one */
-    MG_SIGNAL_FACT_DONE,    /* the step is done */
+    MG_SIGNAL_FACT_NONE, /* there is none; of the facts of a step that begins to wait */
+    MG_SIGNAL_FACT_KEPT, /* it is stored with the step: the step has not begun, or it needs more than this one
+                          */
+    MG_SIGNAL_FACT_DONE, /* the step is done */
     MG_SIGNAL_FACT_REFUSED, /* the step is refused */
 };
 
 struct mg_step_plan {
-    uint64_t after;  /* bit i: step i must be done or skipped first */
-    uint64_t needs;  /* part of `after`: if one of them is skipped, so is this step */
-    bool has_guard;  /* a ready step does not begin before its guard is evaluated, or its moment is found */
-    bool is_wait;    /* it calls nothing: it is open until a moment or a signal (wait.h) */
-    bool is_until;   /* that moment comes with the facts of its guard */
-    bool is_signal;  /* a signal ends it; one that came before it began comes with the facts of its guard */
+    uint64_t after; /* bit i: step i must be done or skipped first */
+    uint64_t needs; /* part of `after`: if one of them is skipped, so is this step */
+    bool has_guard; /* a ready step does not begin before its guard is evaluated, or its moment is found */
+    bool is_wait;   /* it calls nothing: it is open until a moment or a signal (wait.h) */
+    bool is_until;  /* that moment comes with the facts of its guard */
+    bool is_signal; /* a signal ends it; one that came before it began comes with the facts of its guard */
     bool is_skipped_when_over; /* without a signal in time it is skipped; else it fails */
     int64_t wait_ms;           /* how long a wait is open at most, if its moment is no fact */
     int64_t complete_within_ms, undo_complete_within_ms;

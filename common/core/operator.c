@@ -83,8 +83,7 @@ static bool is_for_person(const struct mg_decider *decider, int index)
 /* True if the step would begin anew. Accepted work is polled in any case, and a wait stays open. */
 static bool is_to_revive(const struct mg_step *step)
 {
-    bool is_between_attempts =
-        step->state == MG_STEP_WAITING && !step->is_accepted && !mg_step_is_open(step);
+    bool is_between_attempts = step->state == MG_STEP_WAITING && !step->is_accepted && !mg_step_is_open(step);
     return step->state == MG_STEP_FAILED || step->state == MG_STEP_UNKNOWN || is_between_attempts;
 }
 

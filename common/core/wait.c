@@ -113,7 +113,8 @@ enum mg_verdict mg_wait_signal(struct mg_decider *decider)
     int index = decider->cause->step;
     const struct mg_step *step = &decider->order.steps[index];
     enum mg_signal_fact fact = decider->cause->signal.fact;
-    bool is_ended = mg_order_state_is_terminal(decider->order.state) && decider->order.state != MG_ORDER_ERROR;
+    bool is_ended =
+        mg_order_state_is_terminal(decider->order.state) && decider->order.state != MG_ORDER_ERROR;
     if (is_ended || decider->order.goal != MG_GOAL_PROCESSED) {
         return mg_decider_end(decider, MG_REFUSED, "late: the order has ended, or turns back");
     }

@@ -15,6 +15,6 @@ extern const char *const MG_WORDS_EXECUTED[];
 extern const char *const MG_WORDS_STATUS[];
 extern const char *const MG_WORDS_ALERT[];
 extern const char *const MG_WORDS_SIGNAL_OUTCOME[]; /* without the one that has no word */
-extern const char *const MG_WORDS_METHOD[]; /* HTTP methods of definitions */
+extern const char *const MG_WORDS_METHOD[];         /* HTTP methods of definitions */
 
 #endif

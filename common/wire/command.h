@@ -27,8 +27,6 @@ bool mg_signal_key_is_valid(const char *text, size_t len);
 /* Whether a text can be the payload of a signal: JSON that within a command keeps the limits of messages. */
 enum mg_class mg_signal_payload_check(struct mg_slice text, struct mg_err *err) MG_MUSTCHECK;
 
-bool mg_signal_key_is_valid(const char *text, size_t len);
-
 struct mg_command {
     /* Also the message_id; the same command sent twice causes one change. */
     char command_id[MG_COMMAND_ID_MAX + 1];

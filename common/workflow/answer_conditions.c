@@ -264,8 +264,9 @@ enum mg_answer_meaning mg_workflow_signal_judge(const struct mg_render_input *in
     const struct mg_slice no_fault = {NULL, 0};
 
     ret_why[0] = '\0';
-    return mg_workflow_is_judged(conditions) ? mg_workflow_answer(input, conditions, payload, no_fault, ret_why)
-                                             : MG_ANSWER_DONE;
+    return mg_workflow_is_judged(conditions)
+               ? mg_workflow_answer(input, conditions, payload, no_fault, ret_why)
+               : MG_ANSWER_DONE;
 }
 
 /* ---- the reply ---- */

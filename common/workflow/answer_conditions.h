@@ -29,8 +29,7 @@ enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input,
 
 /* The same of a signal for a step that waits, by its payload. Without conditions each signal is done. */
 enum mg_answer_meaning mg_workflow_signal_judge(const struct mg_render_input *input, int step,
-                                                struct mg_slice payload,
-                                                char ret_why[MG_ERROR_TEXT_MAX + 1]);
+                                                struct mg_slice payload, char ret_why[MG_ERROR_TEXT_MAX + 1]);
 
 /* Changes a reply by the conditions of its step. False: they do not concern it, and it is as
  * it was. Only a good answer (done or accepted) is judged.

@@ -409,10 +409,11 @@ static void check_callback(struct reference_check *check, const char *pointer)
 {
     bool is_do = check->step >= 0 && check->kind == MG_KIND_DO;
     if (!is_do || check->workflow->plan.steps[check->step].finish_within_ms == 0) {
-        mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at_reference(check, pointer, 1),
-                         "${%.120s}: only the \"do\" of a step with \"finish_within\" has it; the service calls "
-                         "back about work that it has accepted",
-                         pointer);
+        mg_json_fault_at(
+            check->faults, MG_BAD_INPUT, check->place, at_reference(check, pointer, 1),
+            "${%.120s}: only the \"do\" of a step with \"finish_within\" has it; the service calls "
+            "back about work that it has accepted",
+            pointer);
     } else {
         check->workflow->steps[check->step].has_callback = true;
     }

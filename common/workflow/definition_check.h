@@ -23,8 +23,8 @@ struct mg_step_source {
 };
 
 /* Reads the member `wait` of a step, and refuses the members of calls next to it (wait_member.c). */
-void mg_workflow_wait_read(const struct mg_json_object *object, struct mg_slice value,
-                           struct mg_arena *arena, struct mg_step_plan *plan, struct mg_workflow_step *step,
+void mg_workflow_wait_read(const struct mg_json_object *object, struct mg_slice value, struct mg_arena *arena,
+                           struct mg_step_plan *plan, struct mg_workflow_step *step,
                            struct mg_step_source *source);
 /* Refuses an order's time that is not longer than its waits. There is no cycle. */
 void mg_workflow_waits_check(const struct mg_workflow *workflow, struct mg_json_faults *faults);

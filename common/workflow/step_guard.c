@@ -322,8 +322,7 @@ enum mg_fact mg_workflow_signal_key(const struct mg_render_input *input, int ste
         mg_buf_append_slice(ret_key, text);
     }
     bool is_good = !json.failed && !ret_key->failed && (is_string || is_number) &&
-                   ret_key->len <= MG_SIGNAL_KEY_MAX &&
-                   mg_signal_key_is_valid(ret_key->data, ret_key->len);
+                   ret_key->len <= MG_SIGNAL_KEY_MAX && mg_signal_key_is_valid(ret_key->data, ret_key->len);
     if (!is_good) {
         mg_buf_printf(ret_why, "wait: key: %.*s is no key; it is a text of 1 to %d bytes or a number",
                       (int)mg_utf8_cut(text, 80), text.data != NULL ? text.data : "", MG_SIGNAL_KEY_MAX);

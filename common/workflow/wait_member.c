@@ -1,7 +1,7 @@
 /*
  * A step that waits: `wait` with `for`, a length of time, with `until`, an expression for a moment, or with
- * `signal`, the name of a signal. It calls nothing, so it has none of the members of a call. Only a wait for a
- * signal has a result, the signal's payload, and conditions about it.
+ * `signal`, the name of a signal. It calls nothing, so it has none of the members of a call. Only a wait for
+ * a signal has a result, the signal's payload, and conditions about it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +13,13 @@
 #define DURATION_SIZE 32
 #define TITLE_MAX     256 /* bytes; one line on a page */
 
-static const char *const WAIT_NAMES[] = {"for",        "until", "signal", "key",   "within",
-                                         "on_timeout", "from",  "of",     "title", "choices", NULL};
+static const char *const WAIT_NAMES[] = {"for",  "until", "signal", "key",     "within", "on_timeout",
+                                         "from", "of",    "title",  "choices", NULL};
 static const char *const OF_SIGNALS[] = {"key", "within", "on_timeout", "from", "of", "title", "choices"};
 static const char *const ON_TIMEOUT[] = {"fail", "skip", NULL};
-static const char *const OF_CALLS[] = {"service",      "complete_within", "finish_within", "poll",
-                                       "retry",        "pivot",           "at_most_once",  "absent_is_final",
-                                       "on_unknown",   "learn",           "do",            "verify",
-                                       "undo",         "result"};
+static const char *const OF_CALLS[] = {
+    "service",         "complete_within", "finish_within", "poll", "retry",  "pivot", "at_most_once",
+    "absent_is_final", "on_unknown",      "learn",         "do",   "verify", "undo",  "result"};
 static const char *const OF_ANSWERS[] = {"done_when", "refused_when"};
 static const char CLIENT[] = "client:";
 
@@ -52,8 +51,8 @@ static void read_sender(struct mg_json_faults *faults, const char *pointer, stru
     mg_buf_finish(&plain);
     struct mg_sender *sender = &signal->senders[signal->sender_count];
     const char *name = word + sizeof(CLIENT) - 1;
-    bool is_client = is_read && strncmp(word, CLIENT, sizeof(CLIENT) - 1) == 0 &&
-                     mg_name_is_valid(name, strlen(name));
+    bool is_client =
+        is_read && strncmp(word, CLIENT, sizeof(CLIENT) - 1) == 0 && mg_name_is_valid(name, strlen(name));
     if (is_out_of_memory) {
         mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be read: no memory");
     } else if (is_client) {
@@ -205,8 +204,8 @@ bool mg_workflow_wait(const struct mg_workflow *workflow, int step, const char *
     return true;
 }
 
-/* The longest row of waits that no condition skips and no signal ends, to the end of each step. Steps stand in
- * any order. */
+/* The longest row of waits that no condition skips and no signal ends, to the end of each step. Steps stand
+ * in any order. */
 static int64_t longest_wait_ms(const struct mg_workflow *workflow, int *ret_last)
 {
     const struct mg_plan *plan = &workflow->plan;
@@ -241,10 +240,11 @@ static void check_time_outs(const struct mg_workflow *workflow, struct mg_json_f
         if (plan->is_signal && plan->wait_ms >= workflow->plan.complete_within_ms) {
             (void)snprintf(pointer, sizeof(pointer), "/steps/%d/wait/within", i);
             mg_duration_format(workflow->plan.complete_within_ms, within, sizeof(within));
-            mg_json_fault(faults, MG_BAD_INPUT, pointer,
-                          "it is not shorter than the order's own time, \"complete_within\": \"%s\"; the order "
-                          "would always end first",
-                          within);
+            mg_json_fault(
+                faults, MG_BAD_INPUT, pointer,
+                "it is not shorter than the order's own time, \"complete_within\": \"%s\"; the order "
+                "would always end first",
+                within);
         }
     }
 }

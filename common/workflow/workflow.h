@@ -77,8 +77,9 @@ struct mg_signal_wait {
     int of; /* so many signals, each of another sender */
     int sender_count;
     struct mg_sender senders[MG_SIGNAL_SENDERS_MAX];
-    struct mg_slice title;   /* for the person who is asked: a JSON string; absent: none */
-    struct mg_slice choices; /* a JSON object: the words of the buttons, each with its payload; absent: none */
+    struct mg_slice title; /* for the person who is asked: a JSON string; absent: none */
+    struct mg_slice
+        choices; /* a JSON object: the words of the buttons, each with its payload; absent: none */
 };
 
 struct mg_workflow_step {
@@ -88,9 +89,9 @@ struct mg_workflow_step {
     struct mg_conditions conditions;         /* of answers to its do and its verify */
     struct mg_conditions undo_conditions;    /* of answers to its undo and the verify of that */
     bool has_no_result;                      /* it wants none: what a good answer has as its body is left */
-    bool has_callback;    /* its do gives the service an address for a callback */
+    bool has_callback;                       /* its do gives the service an address for a callback */
     bool uses_own_result; /* its verify or undo refers to its own result: the result of a 202 is kept, too */
-    struct mg_guard *guard; /* `when` and `require`; NULL: none */
+    struct mg_guard *guard;              /* `when` and `require`; NULL: none */
     const struct mg_signal_wait *signal; /* NULL: no signal ends it */
 };
 
@@ -175,7 +176,7 @@ struct mg_render_input {
         *faults;            /* why a result cannot be read, by step index; absent if it can. NULL: all can */
     int64_t accepted_at_ms; /* as stored with the order, or about to be */
     bool is_high;
-    bool asks_undone; /* a verify of the step is that of its undo */
+    bool asks_undone;             /* a verify of the step is that of its undo */
     struct mg_slice callback_url; /* as a JSON string; absent: the step has none */
 };
 /* A 202 to this kind of request is polled. */
@@ -199,8 +200,8 @@ enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int s
  * found; `ret_why` has the reason. Any other result leaves `ret_why` undefined. */
 enum mg_fact mg_workflow_wait_until(const struct mg_render_input *input, int step, int64_t *ret_until_ms,
                                     struct mg_buf *ret_why);
-/* The key by which a signal finds the order of this step, which is about to wait for it. False: its definition
- * names none. MG_FACT_ERROR: it cannot be made; `ret_why` has the reason. */
+/* The key by which a signal finds the order of this step, which is about to wait for it. False: its
+ * definition names none. MG_FACT_ERROR: it cannot be made; `ret_why` has the reason. */
 enum mg_fact mg_workflow_signal_key(const struct mg_render_input *input, int step, struct mg_buf *ret_key,
                                     struct mg_buf *ret_why);
 /* The service that a step calls, or "waits". */

@@ -55,6 +55,7 @@ struct mg_cli_options {
     const char *picture;                                          /* of `workflow draw` */
     const char *junit_file;                                       /* of `workflow test`; NULL: none */
     const char *service_file, *workflow_file, *payload, *results; /* of `service test`; NULL: not given */
+    const char *signal_id, *key;                                  /* likewise, of signals */
     const char *service, *path;                                   /* of `agent test` */
     bool wants_coverage;
     bool shows_undo;
@@ -184,6 +185,12 @@ cli_verb_fn mg_verb_order_submit, mg_verb_order_list, mg_verb_order_find, mg_ver
     mg_verb_order_watch, mg_verb_order_explain, mg_verb_order_export;
 cli_verb_fn mg_verb_order_command,
     mg_verb_order_aside; /* by the row's number: a mg_cause_kind; 1: set aside */
+/* signal_verbs.c: a verb of `order`, too */
+cli_verb_fn mg_verb_order_signal;
+
+struct mg_command;
+/* Sends a command until a scheduler answers, and prints the answer. order_command.c. */
+enum mg_exit_code mg_cli_command_send(struct mg_cli *cli, const struct mg_command *command);
 
 /* workflow_show.c, workflow_test.c, workflow_describe.c, workflow_diff.c: verbs of `workflow` */
 cli_verb_fn mg_verb_workflow_show, mg_verb_workflow_draw, mg_verb_workflow_test, mg_verb_workflow_describe,

@@ -361,7 +361,9 @@ enum mg_exit_code mg_cli_read_json(const char *option, const char *given, char *
     struct mg_err err;
     size_t len = strlen(given);
     enum mg_exit_code code = MG_EXIT_DONE;
-    if (given[0] == '{' || given[0] == '[' || given[0] == '"') {
+    bool is_value = given[0] == '{' || given[0] == '[' || given[0] == '"' ||
+                    mg_json_check(mg_slice_of(given), &MG_JSON_LIMITS_DATA, &err) == MG_OK; /* 17, true */
+    if (is_value) {
         *ret_text = strdup(given);
         code = *ret_text != NULL ? MG_EXIT_DONE
                                  : mg_cli_fail(MG_EXIT_ERROR, "could not read %s: no memory", option);

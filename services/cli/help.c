@@ -75,6 +75,10 @@ void mg_manual_print(FILE *out)
         {"makegood order submit order.json --wait", "posts an order and shows its end"},
         {"makegood order list --state error", "lists the orders that need an operator"},
         {"makegood order resume ORDER --reason \"payment repaired\"", "resumes one of them"},
+        {"makegood order signal ORDER approved --payload '{\"limit\": 500}' --reason \"by phone\"",
+         "sends it a signal"},
+        {"makegood signal send paid --key invoice/17 --id evt_17 --reason \"bank statement\"",
+         "sends one to the order that waits under this key"},
         {0}};
     static const struct mg_manual_entry keys[] = {{"tab, right and left, 1 to 5", "selects another list"},
                                                   {"up and down, page up and page down, home and end",

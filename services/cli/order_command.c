@@ -65,12 +65,47 @@ static enum mg_exit_code version_read(struct mg_cli *cli, struct mg_command *com
     return code;
 }
 
-static enum mg_exit_code result_print(struct mg_cli *cli, const struct mg_command_result *result)
+/* `code` is that of the verdict. */
+static enum mg_exit_code signal_print(struct mg_cli *cli, const struct mg_command *command,
+                                      const struct mg_command_result *result, enum mg_exit_code code)
+{
+    bool has_outcome = result->signal != MG_SIGNAL_NONE, has_order = result->version > 0;
+    const char *word =
+        has_outcome ? mg_signal_outcome_name(result->signal) : mg_command_verdict_name(result->verdict);
+    if (code != MG_EXIT_DONE || !has_outcome) {
+        return mg_cli_fail(code != MG_EXIT_DONE ? code : MG_EXIT_ERROR, "signal %s: %s: %s", command->signal,
+                           word, result->text);
+    }
+    if (cli->is_json) {
+        struct mg_answer answer;
+        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
+        mg_json_member_string(json, "id", command->command_id);
+        mg_json_member_word(json, "signal", word);
+        if (has_order) {
+            mg_json_member_string(json, "order_id", result->order_id);
+            mg_json_member_word(json, "state", mg_order_state_name(result->state));
+            mg_json_member_int(json, "version", (int64_t)result->version);
+        }
+        return mg_answer_print(&answer);
+    }
+    mg_print(stdout, "signal %s: %s\n", command->signal, word);
+    if (has_order) {
+        mg_print(stdout, "order %s is %s, version %llu\n", result->order_id,
+                 mg_order_state_name(result->state), (unsigned long long)result->version);
+    }
+    return MG_EXIT_DONE;
+}
+
+static enum mg_exit_code result_print(struct mg_cli *cli, const struct mg_command *command,
+                                      const struct mg_command_result *result)
 {
     static const enum mg_exit_code codes[] = {[MG_COMMAND_DONE] = MG_EXIT_DONE,
                                               [MG_COMMAND_CONFLICT] = MG_EXIT_CONFLICT,
                                               [MG_COMMAND_NOT_FOUND] = MG_EXIT_NOT_FOUND,
                                               [MG_COMMAND_INVALID] = MG_EXIT_USAGE};
+    if (command->kind == MG_CAUSE_SIGNAL) {
+        return signal_print(cli, command, result, codes[result->verdict]);
+    }
     if (result->verdict != MG_COMMAND_DONE) {
         return mg_cli_fail(codes[result->verdict], "order %s: %s: %s", result->order_id,
                            mg_command_verdict_name(result->verdict), result->text);
@@ -88,22 +123,33 @@ static enum mg_exit_code result_print(struct mg_cli *cli, const struct mg_comman
     return MG_EXIT_DONE;
 }
 
+/* How to learn what became of the command. */
+static void look_write(const struct mg_command *command, char *ret_text, size_t size)
+{
+    if (command->kind == MG_CAUSE_SIGNAL) {
+        (void)snprintf(ret_text, size, "send it again with --id %s", command->command_id);
+    } else {
+        (void)snprintf(ret_text, size, "see makegood order show %s", command->order_id);
+    }
+}
+
 static enum mg_exit_code outcome_print(const struct asking *asking)
 {
+    char look[MG_ORDER_ID_MAX + 64];
+    look_write(&asking->command, look, sizeof(look));
     if (!asking->is_over && mg_broker_is_blocked(mg_command_client_broker(asking->client))) {
         return mg_cli_fail(
             MG_EXIT_UNAVAILABLE,
             "the broker blocks publishers (memory or disk alarm): free some there; the command "
-            "may be carried out when the alarm ends: see makegood order show %s",
-            asking->command.order_id);
+            "may be carried out when the alarm ends: %s",
+            look);
     }
     if (!asking->is_over) {
         return mg_cli_fail(MG_EXIT_TIMED_OUT,
-                           "no scheduler answered in time; the command may still be carried out: "
-                           "see makegood order show %s",
-                           asking->command.order_id);
+                           "no scheduler answered in time; the command may still be carried out: %s", look);
     }
-    return asking->is_impossible ? mg_cli_fail_err(&asking->err) : result_print(asking->cli, &asking->result);
+    return asking->is_impossible ? mg_cli_fail_err(&asking->err)
+                                 : result_print(asking->cli, &asking->command, &asking->result);
 }
 
 static enum mg_exit_code answer_await(struct asking *asking)
@@ -128,6 +174,12 @@ static enum mg_exit_code answer_await(struct asking *asking)
     }
     mg_command_client_destroy(asking->client); /* its callbacks use `asking` */
     return code;
+}
+
+enum mg_exit_code mg_cli_command_send(struct mg_cli *cli, const struct mg_command *command)
+{
+    struct asking asking = {.cli = cli, .command = *command};
+    return answer_await(&asking);
 }
 
 static enum mg_exit_code sets_read(struct mg_cli *cli, struct mg_command *command)

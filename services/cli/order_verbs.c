@@ -32,6 +32,8 @@ const struct mg_verb MG_ORDER_VERBS[] = {
      "compensates all steps of an order", MG_CAUSE_COMPENSATE},
     {"order", "cancel", "ORDER", 1, 1, CHANGES_ORDER, MG_PRINTS_ONE, mg_verb_order_command,
      "cancels an order and compensates its steps", MG_CAUSE_CANCEL},
+    {"order", "signal", "ORDER NAME", 2, 2, MG_EXTRA_REASON | MG_EXTRA_SIGNAL, MG_PRINTS_ONE,
+     mg_verb_order_signal, "sends an order a signal, for which one of its steps may wait", 0},
     {"order", "set-aside", "ORDER", 1, 1, MG_EXTRA_REASON, MG_PRINTS_ONE, mg_verb_order_aside,
      "takes an order out of the way: its messages go to dead.letters", 1},
     {"order", "readmit", "ORDER", 1, 1, MG_EXTRA_REASON, MG_PRINTS_ONE, mg_verb_order_aside,

@@ -44,6 +44,8 @@
 #define MG_EXTRA_AGENTS     (UINT64_C(1) << 33)
 #define MG_EXTRA_CONFORM    (UINT64_C(1) << 34)
 #define MG_EXTRA_COMMAND    (UINT64_C(1) << 35) /* no option: the verb runs the command that its words are */
+#define MG_EXTRA_SIGNAL     (UINT64_C(1) << 36)
+#define MG_EXTRA_KEY        (UINT64_C(1) << 37)
 #define MG_EXTRA_SERVERS    (MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY | MG_EXTRA_AGENTS)
 #define MG_EXTRA_APART      (UINT64_C(1) << 29) /* no option: the verb uses neither broker nor database */
 #define MG_EXTRA_ALONE      (UINT64_C(1) << 30) /* no server at all and one output format: no common option */
@@ -71,9 +73,9 @@ struct mg_verb {
 
 /* Each ends with noun NULL. */
 extern const struct mg_verb MG_ORDER_VERBS[], MG_WORKFLOW_VERBS[], MG_ALERT_VERBS[], MG_DEAD_VERBS[],
-    MG_SERVICE_VERBS[], MG_BULK_VERBS[], MG_BROKER_VERBS[], MG_DB_VERBS[], MG_DOCTOR_VERBS[], MG_TOP_VERBS[],
-    MG_PROBE_VERBS[], MG_SERVER_VERBS[], MG_DEV_VERBS[], MG_AGENT_VERBS[], MG_CLIENT_VERBS[],
-    MG_COMPLETION_VERBS[];
+    MG_SIGNAL_VERBS[], MG_SERVICE_VERBS[], MG_BULK_VERBS[], MG_BROKER_VERBS[], MG_DB_VERBS[],
+    MG_DOCTOR_VERBS[], MG_TOP_VERBS[], MG_PROBE_VERBS[], MG_SERVER_VERBS[], MG_DEV_VERBS[], MG_AGENT_VERBS[],
+    MG_CLIENT_VERBS[], MG_COMPLETION_VERBS[];
 
 /* ---- verb_table.c ---- */
 
@@ -89,7 +91,7 @@ void mg_verb_write(const struct mg_verb *verb, char *ret_text, size_t size);
 
 /* ---- options.c ---- */
 
-#define MG_OPTIONS_MAX 88 /* room for all options and the end mark */
+#define MG_OPTIONS_MAX 92 /* room for all options and the end mark */
 
 #define MG_EXTRA_ANY ~(MG_EXTRA_APART | MG_EXTRA_ALONE) /* the options of all verbs */
 

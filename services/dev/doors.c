@@ -42,8 +42,8 @@ enum mg_class mg_doors_write_tokens(const struct mg_state *state, char ret_token
 {
     enum mg_class class = mg_state_secret(state, TOKEN_FILE, ret_token, err);
     if (class == MG_OK) {
-        class =
-            tokens_write(state, MG_DOORS_GATEWAY_TOKENS, "submit,read,cancel,signal " MG_DEV_CLIENT, ret_token, err);
+        class = tokens_write(state, MG_DOORS_GATEWAY_TOKENS, "submit,read,cancel,signal " MG_DEV_CLIENT,
+                             ret_token, err);
     }
     return class == MG_OK ? tokens_write(state, MG_DOORS_CONSOLE_TOKENS, "operator dev", ret_token, err)
                           : class;

@@ -2,17 +2,26 @@
 #ifndef MG_SCHEDULER_COMMAND_ANSWER_H
 #define MG_SCHEDULER_COMMAND_ANSWER_H
 
+#include "item.h"
 #include "outbox.h"
 
 #include "wire/command.h"
 
-/* The message with the result, in no outbox yet. NULL: the sender wants no answer or may have none, or there is no
- * memory. `delivery` (NULL: none) is the command's. */
+/* The message with the result, in no outbox yet. NULL: the sender wants no answer or may have none, or there
+ * is no memory. `delivery` (NULL: none) is the command's. */
 struct mg_send *mg_command_answer_make(struct mg_outbox *outbox, struct mg_work *work,
                                        const struct mg_delivery *delivery,
                                        const struct mg_command_result *result);
 /* The same for the command that `work` is, into the outbox. */
 void mg_command_answer_work(struct mg_outbox *outbox, struct mg_work *work,
                             const struct mg_command_result *result);
+/* The message with the result of the item's command, in no outbox yet; NULL as above. `record` NULL: there is
+ * no such order, or it does not matter. */
+struct mg_send *mg_command_result_make(struct mg_batch *batch, const struct mg_item *item,
+                                       enum mg_command_verdict verdict, enum mg_signal_outcome signal,
+                                       bool may_pass, const struct mg_order_record *record, const char *text);
+/* Answers a command that was decided on, or is invalid, with the order's change; its work goes on. */
+void mg_command_answer_signal(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
+                              enum mg_signal_outcome signal, bool may_pass, const char *text);
 
 #endif

@@ -32,46 +32,14 @@ bool mg_command_comes_again(const struct mg_item *item)
     return item->command != NULL && is_supervisors(item->command->kind) && !item->work->is_again;
 }
 
-/* Where the command came from; NULL: the item is no command's, or its sender has its answer. */
-static const struct mg_delivery *delivery_of(const struct mg_item *item)
-{
-    const struct mg_work *work = item->work;
-    return work->keyed == NULL ? work->delivery : work->keyed->is_own ? work->origin->delivery : NULL;
-}
-
-static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item *item,
-                                   enum mg_command_verdict verdict, enum mg_signal_outcome signal,
-                                   bool may_pass, const struct mg_order_record *record, const char *text)
-{
-    struct mg_command_result result = {.verdict = verdict, .signal = signal, .may_pass = may_pass};
-    if (item->command != NULL) {
-        memcpy(result.command_id, item->command->command_id, sizeof(result.command_id));
-        memcpy(result.order_id, item->command->order_id, sizeof(result.order_id));
-    }
-    if (record != NULL) {
-        result.version = record->order.version;
-        result.state = record->order.state;
-    }
-    (void)snprintf(result.text, sizeof(result.text), "%s", text);
-    return mg_command_answer_make(batch->outbox, item->work, delivery_of(item), &result);
-}
-
 void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, bool may_pass, const char *text)
 {
-    struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, MG_SIGNAL_NONE, may_pass, NULL, text);
+    struct mg_send *send =
+        mg_command_result_make(batch, item, MG_COMMAND_INVALID, MG_SIGNAL_NONE, may_pass, NULL, text);
     if (send != NULL) {
         mg_outbox_add(batch->outbox, send);
     }
     mg_work_settle(&batch->shared->works, item->work, MG_END_ACK);
-}
-
-void mg_command_answer_signal(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
-                              enum mg_signal_outcome signal, bool may_pass, const char *text)
-{
-    struct mg_send *send = result_make(batch, item, verdict, signal, may_pass, item->fold->record, text);
-    if (send != NULL) {
-        TAILQ_INSERT_TAIL(&item->fold->sends, send, entry);
-    }
 }
 
 static void result_add(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
@@ -120,7 +88,7 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
     if (class == MG_BAD_INPUT) {
         mg_log(MG_LOG_WARN, "a command cannot be read", MG_LOG_TEXT("why", err.text));
         struct mg_send *send =
-            result_make(batch, item, MG_COMMAND_INVALID, MG_SIGNAL_NONE, false, NULL, err.text);
+            mg_command_result_make(batch, item, MG_COMMAND_INVALID, MG_SIGNAL_NONE, false, NULL, err.text);
         if (send != NULL) {
             mg_outbox_add(batch->outbox, send);
         }

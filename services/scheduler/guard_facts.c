@@ -84,7 +84,8 @@ static enum mg_fact signals_find(struct mg_batch *batch, struct mg_fold *fold,
         after->result = sum.payload;
     } else if (sum.fact == MG_SIGNAL_FACT_REFUSED) {
         reason_keep(fold, MG_REASON_SIGNAL_REFUSED,
-                    mg_arena_printf(batch->arena, "%s (by %.*s)", sum.why, (int)sum.by.len, sum.by.data), after);
+                    mg_arena_printf(batch->arena, "%s (by %.*s)", sum.why, (int)sum.by.len, sum.by.data),
+                    after);
     }
     return MG_FACT_GO;
 }

@@ -1,8 +1,8 @@
 /*
  * Work that waits, by lane. It is taken in the order of law 7, waiting is not failing: first requests that
- * the broker did not take, then replies and commands, then signals, then intake. Intake has one place in eight
- * against signals, and `normal` one in eight against `high`, so that neither ever stalls. A message that was delivered twice before may be the one that
- * crashes its handler: it is taken alone.
+ * the broker did not take, then replies and commands, then signals, then intake. Intake has one place in
+ * eight against signals, and `normal` one in eight against `high`, so that neither ever stalls. A message
+ * that was delivered twice before may be the one that crashes its handler: it is taken alone.
  */
 #include "inbox.h"
 

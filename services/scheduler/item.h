@@ -46,11 +46,11 @@ struct mg_item {
 
     enum mg_end end;
     bool is_key_next, is_key_refused; /* of a kept signal: look for the next; its order refuses it */
-    bool is_undecided;      /* decided again on a fresh read, even if its fold is stored */
-    struct mg_buf statuses; /* of this cause, as a JSON array; not in the arena */
-    int first_event;        /* index in the fold of the event that keeps them; -1: none yet */
-    const char *why;        /* the core's text about the cause itself */
-    int outcome;            /* enum fold_outcome (batch.c) */
+    bool is_undecided;                /* decided again on a fresh read, even if its fold is stored */
+    struct mg_buf statuses;           /* of this cause, as a JSON array; not in the arena */
+    int first_event;                  /* index in the fold of the event that keeps them; -1: none yet */
+    const char *why;                  /* the core's text about the cause itself */
+    int outcome;                      /* enum fold_outcome (batch.c) */
 
     /* for metrics and spans, once the item is stored (decision_metrics.c, order_spans.c) */
     enum mg_submitted submitted; /* of a submission */

@@ -86,7 +86,8 @@ static struct mg_slice text_make(struct mg_batch *batch, struct mg_slice key, st
                                  : mg_arena_copy(batch->arena, mg_buf_slice(&batch->scratch));
 }
 
-struct mg_slice mg_kept_signals_add(struct mg_batch *batch, struct mg_slice open, const struct mg_signal *signal)
+struct mg_slice mg_kept_signals_add(struct mg_batch *batch, struct mg_slice open,
+                                    const struct mg_signal *signal)
 {
     struct mg_slice none = {NULL, 0};
     return text_make(batch, open.data != NULL ? mg_json_find(open, "/key") : none, signals_of(open), signal);
@@ -119,7 +120,8 @@ static bool is_heir(const struct mg_fold *fold, int step, int heir)
 {
     const struct mg_workflow_step *steps = fold->workflow->workflow->steps;
     for (int i = step; i < heir; i++) {
-        bool is_same = steps[i].signal != NULL && strcmp(steps[i].signal->name, steps[heir].signal->name) == 0;
+        bool is_same =
+            steps[i].signal != NULL && strcmp(steps[i].signal->name, steps[heir].signal->name) == 0;
         if (is_same && fold->record->order.steps[i].state != MG_STEP_SKIPPED) {
             return false;
         }

@@ -1,6 +1,6 @@
 /*
- * The signals that have come for a step and have not ended it: order_step.open, a JSON object. A step that has
- * not begun keeps them until it does; one that needs several signals counts them.
+ * The signals that have come for a step and have not ended it: order_step.open, a JSON object. A step that
+ * has not begun keeps them until it does; one that needs several signals counts them.
  *
  *   {"key":"paid/ch_17","signals":[{"id":"evt_1","by":"client:shop","at":"2026-11-29T10:00:00.000Z","payload":{"ok":true}}]}
  *
@@ -33,9 +33,10 @@ int mg_kept_signals_count(struct mg_slice open);
 /* True if a kept signal is of this sender. */
 bool mg_kept_signals_has_sender(struct mg_slice open, struct mg_slice by);
 /* The text with one more signal. Absent: no memory. */
-struct mg_slice mg_kept_signals_add(struct mg_batch *batch, struct mg_slice open, const struct mg_signal *signal);
-/* The text with this key ("": without) and, if `keeps_signals`, with its signals. Absent: nothing is left, or,
- * with `has_failed` of the fold, no memory. */
+struct mg_slice mg_kept_signals_add(struct mg_batch *batch, struct mg_slice open,
+                                    const struct mg_signal *signal);
+/* The text with this key ("": without) and, if `keeps_signals`, with its signals. Absent: nothing is left,
+ * or, with `has_failed` of the fold, no memory. */
 struct mg_slice mg_kept_signals_mark(struct mg_batch *batch, struct mg_fold *fold, struct mg_slice open,
                                      const char *key, bool keeps_signals);
 /* The fact of a step by the signals that have come so far: its own, as in `open`, and those of skipped steps

@@ -169,7 +169,8 @@ static void on_kept(void *arg, enum mg_keep_result result, const struct mg_err *
         look_send(look);
         return;
     case MG_KEEP_TAKEN:
-        own_answer(look, MG_COMMAND_DONE, MG_SIGNAL_DUPLICATE, "this signal has come before, and an order has it");
+        own_answer(look, MG_COMMAND_DONE, MG_SIGNAL_DUPLICATE,
+                   "this signal has come before, and an order has it");
         break;
     case MG_KEEP_FULL:
         own_answer(look, MG_COMMAND_CONFLICT, MG_SIGNAL_REFUSED,
@@ -196,13 +197,13 @@ void mg_keyed_signal_keep(struct mg_keyed *keyed, struct mg_work *work, const st
     (void)snprintf(look->key, sizeof(look->key), "%s", command->key);
     (void)snprintf(name, sizeof(name), "%.*s", (int)client.len, client.len > 0 ? client.data : "");
     (void)snprintf(by, sizeof(by), "%s%s", is_client ? "client:" : "", is_client ? name : command->by);
-    const struct mg_kept_signal signal = {
-        .signal = look->signal,
-        .signal_id = look->signal_id,
-        .key = look->key,
-        .by = by,
-        .client = is_client ? name : NULL,
-        .payload = command->payload.data != NULL ? command->payload : mg_slice_of("null")};
+    const struct mg_kept_signal signal = {.signal = look->signal,
+                                          .signal_id = look->signal_id,
+                                          .key = look->key,
+                                          .by = by,
+                                          .client = is_client ? name : NULL,
+                                          .payload = command->payload.data != NULL ? command->payload
+                                                                                   : mg_slice_of("null")};
     mg_store_keep_signal(keyed->inbox->shared->store, &signal, on_kept, look);
 }
 
@@ -222,8 +223,9 @@ void mg_keyed_end(struct mg_keyed *keyed, struct mg_work *work, bool is_next, bo
 {
     const struct mg_keyed_signal *found = work->keyed;
     /* The own message waits for its answer until the signal is taken, refused or kept. */
-    struct mg_look *look =
-        is_next || is_refused ? look_create(keyed, work->origin, found->is_own && is_next && !is_refused) : NULL;
+    struct mg_look *look = is_next || is_refused
+                               ? look_create(keyed, work->origin, found->is_own && is_next && !is_refused)
+                               : NULL;
     if (look == NULL) {
         return;
     }
@@ -231,7 +233,8 @@ void mg_keyed_end(struct mg_keyed *keyed, struct mg_work *work, bool is_next, bo
     (void)snprintf(look->signal_id, sizeof(look->signal_id), "%s", found->signal_id);
     (void)snprintf(look->key, sizeof(look->key), "%s", found->key);
     if (is_refused) {
-        mg_store_refuse_signal(keyed->inbox->shared->store, found->signal, found->signal_id, on_refused, look);
+        mg_store_refuse_signal(keyed->inbox->shared->store, found->signal, found->signal_id, on_refused,
+                               look);
     } else {
         look_send(look);
     }

@@ -1,8 +1,8 @@
 /*
- * Signals with a key. Such a signal is kept in the store first, then its order is looked for; an order that has
- * begun to wait with a key looks for kept signals after its commit (io/store/signal_rows.h). What a look finds is
- * a further cause of the order, decided in a batch as every other, and followed by another look until none finds
- * anything. The ack of the message behind it waits for the last one.
+ * Signals with a key. Such a signal is kept in the store first, then its order is looked for; an order that
+ * has begun to wait with a key looks for kept signals after its commit (io/store/signal_rows.h). What a look
+ * finds is a further cause of the order, decided in a batch as every other, and followed by another look
+ * until none finds anything. The ack of the message behind it waits for the last one.
  */
 #ifndef MG_SCHEDULER_KEYED_SIGNALS_H
 #define MG_SCHEDULER_KEYED_SIGNALS_H
@@ -17,8 +17,8 @@ struct mg_keyed_signal {
     char order_id[MG_ORDER_ID_MAX + 1];
     char signal[MG_NAME_MAX + 1], signal_id[MG_COMMAND_ID_MAX + 1], key[MG_SIGNAL_KEY_MAX + 1];
     char by[MG_COMMAND_BY_MAX + 1], client[MG_NAME_MAX + 1];
-    bool is_client;         /* its sender is a client, else an operator */
-    bool is_own;            /* the origin is the signal's own message, whose sender gets an answer */
+    bool is_client;          /* its sender is a client, else an operator */
+    bool is_own;             /* the origin is the signal's own message, whose sender gets an answer */
     struct mg_slice payload; /* behind the struct */
 };
 
@@ -33,12 +33,13 @@ struct mg_keyed {
 
 void mg_keyed_init(struct mg_keyed *keyed, struct mg_inbox *inbox, struct mg_outbox *outbox);
 void mg_keyed_finish(struct mg_keyed *keyed);
-/* Takes over the work, a command SIGNAL with a key: it is settled once the signal is kept, and its answer sent. */
+/* Takes over the work, a command SIGNAL with a key: it is settled once the signal is kept, and its answer
+ * sent. */
 void mg_keyed_signal_keep(struct mg_keyed *keyed, struct mg_work *work, const struct mg_command *command);
 /* Looks for kept signals of the key "NAME/KEY", with which a step waits. The ack of `work` waits for it. */
 void mg_keyed_look(struct mg_keyed *keyed, struct mg_work *work, struct mg_slice key);
-/* The end of internal work with a kept signal. `is_next`: look for the next one. `is_refused`: the order with its
- * key refuses this one. */
+/* The end of internal work with a kept signal. `is_next`: look for the next one. `is_refused`: the order with
+ * its key refuses this one. */
 void mg_keyed_end(struct mg_keyed *keyed, struct mg_work *work, bool is_next, bool is_refused);
 
 #endif

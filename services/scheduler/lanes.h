@@ -28,9 +28,6 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item);
 bool mg_command_comes_again(const struct mg_item *item);
 /* Answers a command that is not carried out, and settles its work. `may_pass`: it may be given again. */
 void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, bool may_pass, const char *text);
-/* Answers a signal that was decided on, or is invalid; its work goes on. */
-void mg_command_answer_signal(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
-                              enum mg_signal_outcome signal, bool may_pass, const char *text);
 /* A kept signal with a key, found for its order: internal work. It is decided as a command. */
 bool mg_keyed_signal_read(struct mg_batch *batch, struct mg_item *item);
 bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item);

@@ -79,7 +79,8 @@ void mg_render_note_missing(struct mg_batch *batch, struct mg_fold *fold)
     }
 }
 
-/* The address for the callback of the running do, as a JSON string in the batch's arena; absent: no memory. */
+/* The address for the callback of the running do, as a JSON string in the batch's arena; absent: no memory.
+ */
 static struct mg_slice callback_url_make(struct mg_batch *batch, const struct mg_order_record *record,
                                          const struct mg_request *request, uint32_t generation)
 {

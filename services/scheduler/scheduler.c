@@ -34,9 +34,11 @@
 
 /* Shares of the bytes in hand. Each lane has its own, so that waiting new orders leave room for the
  * replies of earlier ones. */
-static const size_t HELD_EIGHTHS[MG_LANE_CONSUMERS] = {
-    [MG_LANE_REPLIES] = 2, [MG_LANE_COMMANDS] = 1, [MG_LANE_SIGNALS] = 1,
-    [MG_LANE_HIGH] = 2,    [MG_LANE_NORMAL] = 2};
+static const size_t HELD_EIGHTHS[MG_LANE_CONSUMERS] = {[MG_LANE_REPLIES] = 2,
+                                                       [MG_LANE_COMMANDS] = 1,
+                                                       [MG_LANE_SIGNALS] = 1,
+                                                       [MG_LANE_HIGH] = 2,
+                                                       [MG_LANE_NORMAL] = 2};
 
 static bool is_idle(const struct mg_scheduler *scheduler)
 {
@@ -287,9 +289,8 @@ static bool stages_init(struct mg_scheduler *scheduler)
     bool has_isolated = mg_isolated_init(&scheduler->isolated, &scheduler->consumed);
     bool has_ack = mg_ack_init(&scheduler->ack, &scheduler->consumed, &scheduler->alerts);
     mg_aside_init(&scheduler->aside, &scheduler->inbox, &scheduler->set_aside, &scheduler->alerts);
-    bool has_batcher =
-        mg_batcher_init(&scheduler->batcher, &scheduler->loader, &scheduler->aside, &scheduler->owing,
-                        &scheduler->keyed);
+    bool has_batcher = mg_batcher_init(&scheduler->batcher, &scheduler->loader, &scheduler->aside,
+                                       &scheduler->owing, &scheduler->keyed);
     mg_standstill_init(&scheduler->standstill, &scheduler->batcher);
     return has_outbox && has_isolated && has_ack && has_batcher;
 }

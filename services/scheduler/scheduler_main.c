@@ -72,13 +72,15 @@ static enum mg_class callbacks_check(struct mg_err *err)
         return MG_OK;
     }
     size_t len = strlen(options.callback_url);
-    bool is_url = strncmp(options.callback_url, "http://", 7) == 0 || strncmp(options.callback_url, "https://", 8) == 0;
+    bool is_url =
+        strncmp(options.callback_url, "http://", 7) == 0 || strncmp(options.callback_url, "https://", 8) == 0;
     if (!is_url || len > CALLBACK_URL_MAX || strpbrk(options.callback_url, "\"\\ ?#") != NULL ||
         options.callback_url[len - 1] == '/') {
-        return mg_err_set(err, MG_BAD_INPUT,
-                          "--callback-url %.80s: expected an address without query and without \"/\" at its end, as in "
-                          "https://orders.example.com/v1/callbacks",
-                          options.callback_url);
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "--callback-url %.80s: expected an address without query and without \"/\" at its end, as in "
+            "https://orders.example.com/v1/callbacks",
+            options.callback_url);
     }
     return mg_callback_secrets_read(callback_secret_file, &callback_secrets, err);
 }

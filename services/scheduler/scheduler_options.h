@@ -30,11 +30,12 @@ struct mg_scheduler_options {
     size_t memory_bytes; /* for messages and all that is allocated for them: see MG_MEMORY_… */
     int64_t quiesce_ms, park_ms, owed_for_ms, drain_timeout_ms;
     bool is_unsafe_durability_allowed;
-    struct mg_json_limits limits;             /* of submissions and payloads */
-    const char *callback_url;                 /* before the token of a callback; "": there is none; NULL: any text stands for it */
+    struct mg_json_limits limits; /* of submissions and payloads */
+    const char
+        *callback_url; /* before the token of a callback; "": there is none; NULL: any text stands for it */
     struct mg_callback_secrets *callback_secrets; /* borrowed; SIGHUP renews them */
-    const struct mg_span_sink *spans;         /* NULL: no spans */
-    void (*on_end)(void *arg, int exit_code); /* drained, or a fatal error; the loop may be stopped */
+    const struct mg_span_sink *spans;             /* NULL: no spans */
+    void (*on_end)(void *arg, int exit_code);     /* drained, or a fatal error; the loop may be stopped */
     void *arg;
 };
 

@@ -349,7 +349,8 @@ static struct mg_reply *callback_read(struct mg_batch *batch, const struct mg_fo
 enum mg_callback_end mg_callback_decide(struct mg_batch *batch, struct mg_item *item, int step)
 {
     struct mg_fold *fold = item->fold;
-    const char *by = mg_arena_printf(batch->arena, "service:%s", fold->workflow->workflow->steps[step].service);
+    const char *by =
+        mg_arena_printf(batch->arena, "service:%s", fold->workflow->workflow->steps[step].service);
     struct mg_reply *reply = callback_read(batch, fold, step, item->command->payload);
     if (reply == NULL || by == NULL) {
         fold->has_failed = true;
@@ -360,10 +361,9 @@ enum mg_callback_end mg_callback_decide(struct mg_batch *batch, struct mg_item *
         item->why = mg_arena_text(batch->arena, mg_slice_of(reply->error_text));
         return MG_CALLBACK_OPEN;
     }
-    struct mg_cause cause = {
-        .kind = MG_CAUSE_SIGNAL,
-        .step = step,
-        .signal = {.fact = is_refused ? MG_SIGNAL_FACT_REFUSED : MG_SIGNAL_FACT_DONE}};
+    struct mg_cause cause = {.kind = MG_CAUSE_SIGNAL,
+                             .step = step,
+                             .signal = {.fact = is_refused ? MG_SIGNAL_FACT_REFUSED : MG_SIGNAL_FACT_DONE}};
     struct mg_step_record after = fold->record->steps[step];
     const struct mg_brought brought = {.step = &after};
     struct mg_story story = {.by = mg_slice_of(by)};

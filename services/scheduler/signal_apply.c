@@ -1,7 +1,8 @@
 /*
- * A signal to an order: to the first of its steps that waits for it, or will. A step that waits is done or refused
- * by it, as its conditions say. A step that has not begun keeps it, in the commit that is its cause's. So early
- * and late, and a signal against a time-out or a cancellation, are decided by the order of commits alone.
+ * A signal to an order: to the first of its steps that waits for it, or will. A step that waits is done or
+ * refused by it, as its conditions say. A step that has not begun keeps it, in the commit that is its
+ * cause's. So early and late, and a signal against a time-out or a cancellation, are decided by the order of
+ * commits alone.
  *
  * A callback names its step, a call: the service's later word about work under the key of that call.
  */
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "command_answer.h"
 #include "failure.h"
 #include "fold.h"
 #include "kept_signals.h"
@@ -66,7 +68,8 @@ static void sender_find(struct mg_batch *batch, const struct mg_item *item, stru
     struct mg_slice client;
     enum mg_commander commander = mg_topology_commander(item->work->delivery->exchange, &client);
     bool is_client = commander == MG_COMMANDER_CLIENT;
-    *ret_sender = (struct sender){.kind = is_client ? MG_SENDER_CLIENT : MG_SENDER_OPERATOR, .client = client};
+    *ret_sender =
+        (struct sender){.kind = is_client ? MG_SENDER_CLIENT : MG_SENDER_OPERATOR, .client = client};
     ret_sender->by =
         is_client ? mg_slice_of(mg_arena_printf(batch->arena, "client:%.*s", (int)client.len, client.data))
                   : mg_slice_of(item->command->by);
@@ -170,8 +173,8 @@ static void take(struct mg_batch *batch, struct mg_fold *fold, struct arrival *a
     struct mg_order_input input;
     struct mg_signal_sum sum;
     mg_order_input_make(fold->workflow->workflow, fold->record, arrival->step, &input);
-    enum mg_answer_meaning meaning = mg_workflow_signal_judge(&input.input, arrival->step,
-                                                              arrival->signal.payload, arrival->why);
+    enum mg_answer_meaning meaning =
+        mg_workflow_signal_judge(&input.input, arrival->step, arrival->signal.payload, arrival->why);
     arrival->outcome = MG_SIGNAL_COUNTED;
     if (meaning == MG_ANSWER_OPEN || meaning == MG_ANSWER_UNCLEAR) {
         arrival->fact = MG_SIGNAL_FACT_KEPT; /* only in the story: it will never end the step */
@@ -296,10 +299,10 @@ static void signal_apply(struct mg_batch *batch, struct mg_item *item)
         answer(batch, item, MG_SIGNAL_REFUSED, "its sender is not in \"from\" of the step that waits for it");
         return;
     }
-    arrival.signal = (struct mg_signal){
-        .id = mg_slice_of(command->command_id),
-        .by = sender.by,
-        .payload = command->payload.data != NULL ? command->payload : mg_slice_of("null")};
+    arrival.signal =
+        (struct mg_signal){.id = mg_slice_of(command->command_id),
+                           .by = sender.by,
+                           .payload = command->payload.data != NULL ? command->payload : mg_slice_of("null")};
     arrival.after = fold->record->steps[arrival.step];
     const char *refusal = refusal_of(fold, &arrival);
     if (refusal != NULL) {

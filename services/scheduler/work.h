@@ -64,8 +64,8 @@ struct mg_work {
     char step[MG_NAME_MAX + 1];
     uint32_t attempt;
     enum mg_kind kind;
-    enum mg_executed executed; /* NO: the broker certainly does not have it */
-    bool is_republished;       /* outcome unknown: the request is published once more */
+    enum mg_executed executed;     /* NO: the broker certainly does not have it */
+    bool is_republished;           /* outcome unknown: the request is published once more */
     struct mg_keyed_signal *keyed; /* it is no request, but a kept signal for its order; owned */
 };
 

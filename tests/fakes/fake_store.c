@@ -610,8 +610,8 @@ void mg_store_keep_signal(struct mg_store *store, const struct mg_kept_signal *s
     abort();
 }
 
-void mg_store_match_signal(struct mg_store *store, const char *signal, const char *key, mg_store_match_fn *done,
-                           void *arg)
+void mg_store_match_signal(struct mg_store *store, const char *signal, const char *key,
+                           mg_store_match_fn *done, void *arg)
 {
     (void)store;
     (void)signal;

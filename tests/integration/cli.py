@@ -43,7 +43,7 @@ DONE, ERROR, USAGE, NOT_FOUND, CONFLICT, TIMED_OUT, UNAVAILABLE = range(7)
 
 VERBS = [
     "order submit", "order list", "order find", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
-    "order settle", "order skip", "order compensate", "order cancel", "order set-aside",
+    "order settle", "order skip", "order compensate", "order cancel", "order signal", "signal send", "order set-aside",
     "order readmit", "workflow check", "workflow load", "workflow list",
     "workflow show", "workflow draw", "workflow test", "workflow describe", "workflow diff", "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
     "broker check", "service list", "service pause", "service resume", "service limit", "service forget", "service test", "agent test", "client test", "bulk start", "bulk list", "bulk show",
@@ -600,6 +600,43 @@ class Answers(Case):
             self.assertEqual(command["reason"], 'it is "over" – é\n')
             if code != DONE:
                 self.assertIn("as the test says", one_line(done))
+
+    def test_a_signal_is_a_command_whose_outcome_is_printed(self):
+        def answer(verdict, word, has_order=True):
+            def answer(channel, properties, body):
+                result = {"v": 1, "command_id": body["command_id"], "verdict": verdict, "signal": word, "text": "as the test says"}
+                if has_order:
+                    result |= {"order_id": self.order_id, "version": 4, "state": "processing"}
+                channel.basic_publish("", properties.reply_to, json.dumps(result), pika.BasicProperties(
+                    correlation_id=properties.correlation_id, type="command_result"))
+            return answer
+        of_order = {"order_id": self.order_id, "state": "processing", "version": 4}
+        with FakeScheduler("scheduler.commands", answer("done", "taken")) as scheduler:
+            done = run("order", "signal", self.order_id, "approved", "--payload", '{"limit": 14.00}', "--id", "evt_17", "--by", "ann",
+                       *REASON, "-o", "json", code=DONE)
+        self.assertEqual(done.stdout, as_printed({"id": "evt_17", "signal": "taken", **of_order}))
+        properties, command = scheduler.seen[0]
+        self.assertEqual(properties.message_id, "evt_17")
+        self.assertEqual(command, {"v": 1, "command_id": "evt_17", "command": "signal", "order_id": self.order_id, "signal": "approved",
+                                   "payload": {"limit": 14.00}, "by": "ann", "reason": "a test"})
+        with FakeScheduler("scheduler.commands", answer("done", "kept", has_order=False)) as scheduler:
+            done = run("signal", "send", "paid", "--key", "invoice/17 – Zürich", "--payload", "17", *REASON, code=DONE)
+        self.assertEqual((done.stdout, scheduler.seen[0][1]["key"], scheduler.seen[0][1]["payload"]),
+                         ("signal paid: kept\n", "invoice/17 – Zürich", 17))
+        for word in ("late", "refused"):
+            with FakeScheduler("scheduler.commands", answer("conflict", word)):
+                done = run("order", "signal", self.order_id, "approved", *REASON, code=CONFLICT)
+            self.assertIn(f"signal approved: {word}: as the test says", one_line(done))
+
+    def test_a_signal_that_cannot_be_is_refused_at_once(self):
+        for words in (["order", "signal", "o-1"], ["order", "signal", "o-1", "Paid"], ["order", "signal", "not an id", "paid"],
+                      ["order", "signal", "o-1", "paid", "--id", "a/b"], ["order", "signal", "o-1", "paid", "--id", "x" * 65],
+                      ["order", "signal", "o-1", "paid", "--payload", "{"], ["order", "signal", "o-1", "paid", "--payload", '"' + "x" * 65535 + '"'],
+                      ["signal", "send", "paid"], ["signal", "send", "paid", "--key", ""], ["signal", "send", "paid", "--key", "a\tb"],
+                      ["signal", "send", "paid", "--key", "x" * 257]):
+            one_line(run(*words, *REASON, code=USAGE))
+        for words in (["order", "signal", "o-1", "paid"], ["signal", "send", "paid", "--key", "k"]):
+            self.assertIn("--reason", one_line(run(*words, code=USAGE)))
 
     def test_only_a_change_of_the_goal_holds_at_any_version(self):
         for verb, version in (("cancel", None), ("compensate", None), ("resume", 3), ("restart", 3)):

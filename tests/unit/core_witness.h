@@ -400,11 +400,11 @@ static inline void witness_signal(struct witness *witness, const struct mg_cause
     if (after->state == before->state || is_by_operator) {
         return;
     }
-    WITNESS(witness, after->state != MG_STEP_DONE || fact == MG_SIGNAL_FACT_DONE, "wait %d: done without a signal",
-            i);
+    WITNESS(witness, after->state != MG_STEP_DONE || fact == MG_SIGNAL_FACT_DONE,
+            "wait %d: done without a signal", i);
     WITNESS(witness,
-            before->state != MG_STEP_WAITING || after->state != MG_STEP_FAILED || fact == MG_SIGNAL_FACT_REFUSED ||
-                (is_over && !witness->plan.steps[i].is_skipped_when_over),
+            before->state != MG_STEP_WAITING || after->state != MG_STEP_FAILED ||
+                fact == MG_SIGNAL_FACT_REFUSED || (is_over && !witness->plan.steps[i].is_skipped_when_over),
             "wait %d: failed without a reason", i);
     WITNESS(witness,
             before->state != MG_STEP_WAITING || after->state != MG_STEP_SKIPPED ||

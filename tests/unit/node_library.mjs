@@ -22,6 +22,10 @@ class Channel extends EventEmitter {
   publish(exchange, key, body, options, onSettled) {
     if (options.type === "service_report") return broker.report(JSON.parse(body));
     broker.posts.push(JSON.parse(body));
+    broker.sent.push({exchange, key, text: String(body), ...options});
+    const result = options.type === "command" && broker.results.shift();
+    if (result) setImmediate(() => broker.consumers[options.replyTo]({content: Buffer.from(JSON.stringify(result)),
+      properties: {type: "command_result", correlationId: options.correlationId}}));
     const answer = broker.answers.shift();
     const settle = {confirmed: () => onSettled(null), refused: () => onSettled(new Error("nack")), cut: () => this.cut(onSettled),
       returned: () => { this.emit("return", {properties: options}); onSettled(null); }}[answer];
@@ -50,10 +54,10 @@ writeFileSync(join(folder, "node_modules/amqplib/package.json"), '{"type": "modu
 writeFileSync(join(folder, "node_modules/amqplib/index.js"), AMQPLIB);
 
 const broker = globalThis.broker = {};
-const {Agent, Client, Digits, Done, Outcome, Permanent, Refused, Transient, readJson, writeJson} = await import(join(folder, "index.js"));
+const {Agent, Client, Digits, Done, NotTaken, Outcome, Permanent, Refused, Transient, readJson, writeJson} = await import(join(folder, "index.js"));
 const log = {info() {}, warn() {}}, url = "amqp://localhost";
 
-beforeEach(() => Object.assign(broker, {fault: "", answers: [], posts: [], consumers: {}, watch: undefined}));
+beforeEach(() => Object.assign(broker, {fault: "", answers: [], results: [], sent: [], posts: [], consumers: {}, watch: undefined}));
 
 /** A test with a client. `submit(...answers)` submits the same order each time. */
 function withClient(name, body) {
@@ -74,6 +78,60 @@ const posted = (count) => new Promise((resolve) => {
   broker.watch = () => { if (broker.posts.length >= count) resolve(); };
   broker.watch();
 });
+
+async function withShop(body) {
+  const client = new Client(url, {client: "shop", log});
+  try {
+    await body(client);
+  } finally {
+    await client.close();
+  }
+}
+
+test("a signal is a command and its outcome the schedulers' answer", {timeout: DEADLINE_S * 1000}, () => withShop(async (client) => {
+  for (const word of ["taken", "kept", "counted", "duplicate"]) {
+    broker.results = [{v: 1, verdict: "done", signal: word, text: ""}];
+    assert.equal(await client.signal("paid", {sum: new Digits("14.00")}, {order_id: "o-1", signal_id: "evt-1"}), word);
+  }
+  const {exchange, key, text, messageId, replyTo} = broker.sent.at(-1);
+  assert.deepEqual([exchange, key, messageId, replyTo], ["makegood.signals.shop", "paid", "evt-1", "client.shop.statuses"]);
+  assert.equal(text, '{"v":1,"command_id":"evt-1","command":"signal","order_id":"o-1","signal":"paid","payload":{"sum":14.00},"by":"client shop"}');
+  broker.results = [{v: 1, verdict: "done", signal: "kept", text: ""}];
+  await client.signal("paid", undefined, {key: "invoice/17 – Zürich"});
+  assert.deepEqual([broker.posts.at(-1).key, broker.posts.at(-1).payload], ["invoice/17 – Zürich", null]);
+}));
+
+test("a signal that is not taken says why", {timeout: DEADLINE_S * 1000}, () => withShop(async (client) => {
+  for (const [result, outcome] of [[{verdict: "conflict", signal: "late"}, "late"], [{verdict: "conflict", signal: "refused"}, "refused"],
+    [{verdict: "not_found"}, "not_found"], [{verdict: "invalid"}, "invalid"]]) {
+    broker.results = [{v: 1, text: "why", ...result}];
+    await assert.rejects(client.signal("paid", 1, {order_id: "o-1"}), (error) => error instanceof NotTaken && error.outcome === outcome &&
+      error.message === `${outcome}: why`);
+  }
+  broker.answers = ["returned"];
+  await assert.rejects(client.signal("paid", 1, {order_id: "o-1"}), /returned: client shop may not send signal paid/);
+}));
+
+// Would catch: a signal that is lost with its connection, or sent as another one.
+test("a signal is sent again with its id until it is answered", {timeout: DEADLINE_S * 1000}, () => withShop(async (client) => {
+  broker.answers = ["refused", "cut", "confirmed"];
+  await assert.rejects(client.signal("paid", 1, {order_id: "o-1", signal_id: "evt-1", timeoutS: 3}), {name: "TimeoutError"});
+  assert.deepEqual(broker.sent.map(({messageId}) => messageId), ["evt-1", "evt-1", "evt-1"]);
+  assert.equal(new Set(broker.sent.map(({correlationId}) => correlationId)).size, 1);
+}));
+
+test("a wrong argument sends no signal", {timeout: DEADLINE_S * 1000}, () => withShop(async (client) => {
+  for (const {name = "paid", payload = 1, ...options} of [{}, {order_id: "o", key: "k"}, {order_id: ""}, {order_id: 5}, {key: ""}, {key: "a\tb"},
+    {key: "ü".repeat(129)}, {key: "\ud800"}, {key: 5}, {order_id: "o", name: "Paid"}, {order_id: "o", signal_id: "a b"},
+    {order_id: "o", signal_id: "x".repeat(65)}, {order_id: "o", payload: "x".repeat(65535)}, {order_id: "o", payload: () => 1},
+    {order_id: "o", payload: "\0"}, {order_id: "o", timeoutS: -1}, {order_id: "o", signalId: "x"}]) {
+    await assert.rejects(client.signal(name, payload, options), TypeError, JSON.stringify(options));
+  }
+  const nameless = new Client(url, {log});
+  await assert.rejects(nameless.signal("paid", 1, {order_id: "o"}), /a client without a name sends no signals/);
+  await nameless.close();
+  assert.equal(broker.sent.length, 0);
+}));
 
 // Would catch: a submission that is reported as refused while the queue holds it.
 withClient("a refusal proves nothing of a post without an answer", async (_client, submit) => {

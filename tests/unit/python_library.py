@@ -30,7 +30,7 @@ SOURCE = pathlib.Path(sys.argv[1])
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE / "proto" / "clients" / "python"))
 
-from makegood import Absent, Accepted, Agent, Done, Outcome, Permanent, Refused, Request, Transient, Unknown, agent, client, job  # noqa: E402
+from makegood import Absent, Accepted, Agent, Done, NotTaken, Outcome, Permanent, Refused, Request, Transient, Unknown, agent, client, job  # noqa: E402
 from makegood.request import boot_s  # noqa: E402
 from makegood.link import UNFIT, Link, TooLarge, read_json, read_url, write_json  # noqa: E402
 
@@ -101,7 +101,7 @@ class Posts(unittest.TestCase):
         return self.client.submit("w", PAYLOAD, order_id=order_id, timeout=DEADLINE_S)
 
     def status(self, text):
-        self.client._on_message(None, None, types.SimpleNamespace(correlation_id="o-1"), text.encode())
+        self.client._on_message(None, None, types.SimpleNamespace(type="status", correlation_id="o-1"), text.encode())
 
     def turn(self):
         """All that was to be called before has been called."""
@@ -184,6 +184,81 @@ class Posts(unittest.TestCase):
                 self.status(f'{{"seq": {number}, "status": "processed"}}')
         self.assertEqual(len(logs.output), 7)
         self.assertEqual(self.client._orders["o-1"].by_seq, {})
+
+
+class Signals(unittest.TestCase):
+    """A broker that answers each signal with `results`, the members of the schedulers' answers to come."""
+
+    def setUp(self):
+        test, sent = self, []
+
+        class Answering(Broker):
+            def publish(self, exchange, routing_key, body, on_settled, **properties):
+                super().publish(exchange, routing_key, body, on_settled, **properties)
+                sent.append((exchange, routing_key, json.loads(body), properties))
+                if test.results:
+                    result = test.results.pop(0)
+                    self.call(lambda: test.client._on_message(None, None, types.SimpleNamespace(
+                        type="command_result", correlation_id=properties["correlation_id"]), json.dumps(result).encode()))
+        client.Link = Answering
+        self.sent, self.results = sent, []
+        self.client = client.Client(URL, client="shop")
+        self.addCleanup(self.client.close)
+        self.broker = self.client._link
+
+    def test_a_signal_is_a_command_and_its_outcome_the_schedulers_answer(self):
+        for word in ("taken", "kept", "counted", "duplicate"):
+            self.results = [{"v": 1, "verdict": "done", "signal": word, "text": ""}]
+            self.assertEqual(self.client.signal("paid", {"sum": Decimal("14.00")}, order_id="o-1", signal_id="evt-1"), word)
+        exchange, routing_key, command, properties = self.sent[-1]
+        self.assertEqual((exchange, routing_key), ("makegood.signals.shop", "paid"))
+        self.assertEqual(command, {"v": 1, "command_id": "evt-1", "command": "signal", "order_id": "o-1", "signal": "paid",
+                                   "payload": {"sum": 14.0}, "by": "client shop"})
+        self.assertIn('"sum":14.00', self.broker.posts[-1])
+        self.assertEqual((properties["type"], properties["message_id"], properties["reply_to"]), ("command", "evt-1", "client.shop.statuses"))
+        self.results = [{"v": 1, "verdict": "done", "signal": "kept", "text": ""}]
+        self.client.signal("paid", key="invoice/17 – Zürich")
+        self.assertEqual((self.sent[-1][2]["key"], self.sent[-1][2]["payload"]), ("invoice/17 – Zürich", None))
+
+    def test_a_signal_that_is_not_taken_says_why(self):
+        for result, outcome in (({"verdict": "conflict", "signal": "late"}, "late"), ({"verdict": "conflict", "signal": "refused"}, "refused"),
+                                ({"verdict": "not_found"}, "not_found"), ({"verdict": "invalid"}, "invalid")):
+            self.results = [{"v": 1, "text": "why", **result}]
+            with self.assertRaisesRegex(NotTaken, f"{outcome}: why") as raised:
+                self.client.signal("paid", order_id="o-1")
+            self.assertEqual(raised.exception.outcome, outcome)
+        self.broker.answers = ["returned"]
+        with self.assertRaisesRegex(NotTaken, "returned: client shop may not send signal paid"):
+            self.client.signal("paid", order_id="o-1")
+        self.assertEqual(self.client._signals, {})
+
+    def test_a_signal_is_sent_again_with_its_id_until_it_is_answered(self):
+        """Would catch: a signal that is lost with its connection, or sent as another one."""
+        self.broker.answers = ["refused", "cut", "confirmed"]
+        with self.assertRaisesRegex(TimeoutError, "no scheduler has answered"):
+            self.client.signal("paid", order_id="o-1", signal_id="evt-1", timeout=SHORTAGE_S)
+        self.assertEqual([one[3]["message_id"] for one in self.sent], ["evt-1"] * 3)
+        self.assertEqual(len({one[3]["correlation_id"] for one in self.sent}), 1)
+
+    def test_a_wrong_argument_sends_nothing(self):
+        for given in ({}, {"order_id": "o", "key": "k"}, {"order_id": ""}, {"order_id": 5}, {"key": ""}, {"key": "a\tb"}, {"key": "ü" * 129},
+                      {"key": "\ud800"}, {"key": 5}, {"order_id": "o", "name": "Paid"}, {"order_id": "o", "signal_id": "a b"},
+                      {"order_id": "o", "signal_id": "x" * 65}, {"order_id": "o", "payload": "x" * 65535}, {"order_id": "o", "payload": {1}},
+                      {"order_id": "o", "payload": "\0"}, {"order_id": "o", "timeout": -1}):
+            with self.subTest(given), self.assertRaises((ValueError, TypeError)) as raised:
+                self.client.signal(**{"name": "paid", **given})
+            self.assertLess(len(str(raised.exception)), 400)
+        client.Link = Broker
+        nameless = client.Client(URL)
+        self.addCleanup(nameless.close)
+        with self.assertRaisesRegex(ValueError, "a client without a name sends no signals"):
+            nameless.signal("paid", order_id="o-1")
+        self.assertEqual(self.sent, [])
+
+    def test_an_answer_that_is_none_is_passed_over(self):
+        self.results = [{"v": 1}]
+        with self.assertLogs("makegood", logging.WARNING), self.assertRaises(TimeoutError):
+            self.client.signal("paid", order_id="o-1", timeout=SHORTAGE_S)
 
 
 def made(value):

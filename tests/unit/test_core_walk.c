@@ -315,7 +315,8 @@ static void stray_cause(struct witness *witness)
 
 static void wait_signal(struct witness *witness, int step)
 {
-    static const enum mg_signal_fact facts[] = {MG_SIGNAL_FACT_KEPT, MG_SIGNAL_FACT_DONE, MG_SIGNAL_FACT_DONE, MG_SIGNAL_FACT_REFUSED};
+    static const enum mg_signal_fact facts[] = {MG_SIGNAL_FACT_KEPT, MG_SIGNAL_FACT_DONE, MG_SIGNAL_FACT_DONE,
+                                                MG_SIGNAL_FACT_REFUSED};
     bool is_early = witness->order.steps[step].state == MG_STEP_PENDING;
     struct mg_cause cause = {
         .kind = MG_CAUSE_SIGNAL,
@@ -332,9 +333,10 @@ static void service_call_back(struct witness *witness, int step)
     const struct remote_key *key = &witness->world.keys[step][at->generation % WORLD_GENERATIONS];
     bool is_refused = key->is_work_refused && !key->is_working;
     if (witness->plan.steps[step].finish_within_ms > 0 && (key->stands || is_refused)) {
-        struct mg_cause cause = {.kind = MG_CAUSE_SIGNAL,
-                                 .step = step,
-                                 .signal = {.fact = key->stands ? MG_SIGNAL_FACT_DONE : MG_SIGNAL_FACT_REFUSED}};
+        struct mg_cause cause = {
+            .kind = MG_CAUSE_SIGNAL,
+            .step = step,
+            .signal = {.fact = key->stands ? MG_SIGNAL_FACT_DONE : MG_SIGNAL_FACT_REFUSED}};
         (void)decide(witness, cause);
     }
 }

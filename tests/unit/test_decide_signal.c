@@ -88,8 +88,8 @@ START_TEST(a_wait_without_a_signal_in_time_fails_or_is_skipped)
 }
 END_TEST
 
-/* Law 6, database clock: until its time-out is judged a late signal counts. Catches: a wait that another step's
- * message ends, after its time, together with requests that go out. */
+/* Law 6, database clock: until its time-out is judged a late signal counts. Catches: a wait that another
+ * step's message ends, after its time, together with requests that go out. */
 START_TEST(the_time_out_is_judged_by_its_own_command_alone)
 {
     plan.steps[1].after = 0;
@@ -170,7 +170,8 @@ START_TEST(a_callback_ends_accepted_work)
 }
 END_TEST
 
-/* Law 11, quiesce. Catches: an undo that overtakes the do whose service has called back before its answer came. */
+/* Law 11, quiesce. Catches: an undo that overtakes the do whose service has called back before its answer
+ * came. */
 START_TEST(a_callback_before_the_answer_counts_and_its_attempt_may_still_act)
 {
     work_accept();

@@ -71,13 +71,14 @@ static void on_matched(void *arg, const struct mg_pg_answer *reply)
                                           .signal_id = signal_id,
                                           .key = job->key,
                                           .by = by,
-                                          .client = mg_rows_value(rows, 0, CLIENT).data != NULL ? client : NULL,
+                                          .client =
+                                              mg_rows_value(rows, 0, CLIENT).data != NULL ? client : NULL,
                                           .payload = mg_rows_value(rows, 0, PAYLOAD)};
     job->matched(job->base.arg, order_id, &signal, NULL);
 }
 
-void mg_store_match_signal(struct mg_store *store, const char *signal, const char *key, mg_store_match_fn *done,
-                           void *arg)
+void mg_store_match_signal(struct mg_store *store, const char *signal, const char *key,
+                           mg_store_match_fn *done, void *arg)
 {
     struct signal_job *job = mg_store_job_create(store, sizeof(*job), on_matched, arg, NULL);
     struct mg_pg_params params;

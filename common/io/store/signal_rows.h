@@ -1,10 +1,10 @@
 /*
  * Signals with a key: each finds the order whose step waits for that key, whichever of the two comes first.
  *
- * Both sides write, commit, then look. A signal is kept first and looked up after; an order writes its key with
- * the step that opens and looks after its commit. So at least one of the two sees both, and no lock is needed. The
- * order takes the signal in the commit of its own change (mg_order_write.taken), guarded by the row: no other
- * order takes it as well. A taken signal stays, so that its sender's second copy is known.
+ * Both sides write, commit, then look. A signal is kept first and looked up after; an order writes its key
+ * with the step that opens and looks after its commit. So at least one of the two sees both, and no lock is
+ * needed. The order takes the signal in the commit of its own change (mg_order_write.taken), guarded by the
+ * row: no other order takes it as well. A taken signal stays, so that its sender's second copy is known.
  */
 #ifndef MG_IO_STORE_SIGNAL_ROWS_H
 #define MG_IO_STORE_SIGNAL_ROWS_H
@@ -16,8 +16,8 @@
 
 struct mg_kept_signal {
     const char *signal, *signal_id, *key;
-    const char *by;         /* the sender, for people */
-    const char *client;     /* the sender's client, "" for one of a shared exchange; NULL: an operator */
+    const char *by;          /* the sender, for people */
+    const char *client;      /* the sender's client, "" for one of a shared exchange; NULL: an operator */
     struct mg_slice payload; /* JSON */
 };
 
@@ -34,8 +34,8 @@ void mg_store_keep_signal(struct mg_store *store, const struct mg_kept_signal *s
  * such pair. The answer lives until the callback returns. */
 typedef void mg_store_match_fn(void *arg, const char *order_id, const struct mg_kept_signal *signal,
                                const struct mg_err *err);
-void mg_store_match_signal(struct mg_store *store, const char *signal, const char *key, mg_store_match_fn *done,
-                           void *arg);
+void mg_store_match_signal(struct mg_store *store, const char *signal, const char *key,
+                           mg_store_match_fn *done, void *arg);
 
 /* The signal is for no order any more: the one with its key refuses it. */
 void mg_store_refuse_signal(struct mg_store *store, const char *signal, const char *signal_id,

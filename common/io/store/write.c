@@ -208,10 +208,10 @@ void mg_store_write_begin(struct mg_store_write *write)
         size_t count;
     } INPUTS[MG_STORE_WRITE_STATEMENTS] = {
         [INSERT_ORDERS] = TYPES(NEW_ORDERS), [UPDATE_ORDERS] = TYPES(OLD_ORDERS),
-        [TAKE_SIGNALS] = TYPES(SIGNALS),     [UPDATE_STEPS] = TYPES(OLD_STEPS),   [INSERT_STEPS] = TYPES(NEW_STEPS),
-        [INSERT_PAYLOADS] = TYPES(PAYLOADS), [INSERT_LABELS] = TYPES(LABELS),
-        [INSERT_EVENTS] = TYPES(EVENTS),     [CLOSE_ALERTS] = TYPES(OLD_ALERTS),
-        [OPEN_ALERTS] = TYPES(NEW_ALERTS)};
+        [TAKE_SIGNALS] = TYPES(SIGNALS),     [UPDATE_STEPS] = TYPES(OLD_STEPS),
+        [INSERT_STEPS] = TYPES(NEW_STEPS),   [INSERT_PAYLOADS] = TYPES(PAYLOADS),
+        [INSERT_LABELS] = TYPES(LABELS),     [INSERT_EVENTS] = TYPES(EVENTS),
+        [CLOSE_ALERTS] = TYPES(OLD_ALERTS),  [OPEN_ALERTS] = TYPES(NEW_ALERTS)};
     for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++) {
         write->row_counts[i] = 0;
         mg_pg_params_init(&write->params[i]);
@@ -315,7 +315,8 @@ static void push_step(struct mg_store_write *write, const struct mg_order_record
     }
 }
 
-static void push_signal(struct mg_store_write *write, const char *order_id, const struct mg_taken_signal *signal)
+static void push_signal(struct mg_store_write *write, const char *order_id,
+                        const struct mg_taken_signal *signal)
 {
     struct mg_pg_params *params = row_begin(write, TAKE_SIGNALS, order_id);
     mg_pg_push_text(params, 1, signal->signal);

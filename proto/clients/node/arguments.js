@@ -10,6 +10,8 @@ const UNITS_MS = {ms: 1, s: 1000, m: 60000, h: 3600000, d: 86400000};
 const YEAR_MS = 365 * UNITS_MS.d;
 const VERSION_MAX = 2 ** 31 - 1;
 const BODY_MAX = 256 * 1024, LEVELS = 32, MEMBERS = 32 * 1024; // of a submission, as schedulers read it
+const SIGNAL_MAX = 64 * 1024, SIGNAL_LEVELS = 31, SIGNAL_MEMBERS = 9900; // of the payload of a signal
+const KEY_MAX = 256, CONTROL = /[\0-\x1f\x7f-\x9f\p{Surrogate}]/u;
 export const CONCURRENCY_MAX = 65535; // the broker's prefetch has 16 bits
 const WORDS = {priority: ["normal", "high"], notify: ["order", "steps"]};
 const SHOWN_MAX = 80;
@@ -29,6 +31,7 @@ function checkText(name, value, pattern, rule) {
 export const checkOrderId = (value) => checkText("order_id", value, ORDER_ID, 'a text of 1 to 64 characters A-Z, a-z, 0-9, ".", "_", ":", "-"');
 export const checkName = (name, value) =>
   checkText(name, value, NAME, 'a text of 1 to 63 characters a-z, 0-9, "_", "-", the first a letter');
+const checkSignalId = (value) => checkText("signal_id", value, ORDER_ID, 'a text of 1 to 64 characters A-Z, a-z, 0-9, ".", "_", ":", "-"');
 export const checkTraceparent = (value) => checkText("traceparent", value, HEADER, "at most 255 characters of printable ASCII");
 
 export function checkSeconds(name, value) {
@@ -92,4 +95,28 @@ export function writeSubmission(orderId, workflow, payload, members) {
   }
   if (Buffer.byteLength(body) > BODY_MAX) throw new TypeError(`the payload is too large: an order has at most ${BODY_MAX} bytes`);
   return body;
+}
+
+function checkKey(value) {
+  const isFit = typeof value === "string" && value !== "" && Buffer.byteLength(value) <= KEY_MAX && !CONTROL.test(value);
+  if (!isFit) refuse("key", `a text of 1 to ${KEY_MAX} bytes without control characters`, value);
+  return value;
+}
+
+/** The bytes of a signal's command. */
+export function writeSignal(client, signalId, name, payload, {order_id: orderId, key, ...others}) {
+  const [other] = Object.keys(others);
+  if (other !== undefined) throw new TypeError(`signal has no option ${shown(other)}`);
+  if ((orderId === undefined) === (key === undefined)) throw new TypeError("give either order_id or key");
+  checkName("name", name);
+  const address = orderId === undefined ? {key: checkKey(key)} : {order_id: checkOrderId(orderId)};
+  const command = {v: 1, command_id: checkSignalId(signalId), command: "signal", ...address, signal: name};
+  let text;
+  try {
+    text = writeJson(payload, SIGNAL_LEVELS, SIGNAL_MEMBERS);
+  } catch (error) {
+    throw new TypeError(`the payload cannot be written: ${error?.message}`, {cause: error});
+  }
+  if (Buffer.byteLength(text) > SIGNAL_MAX) throw new TypeError(`the payload is too large: a signal has at most ${SIGNAL_MAX} bytes`);
+  return writeJson({...command, payload, by: `client ${client}`});
 }

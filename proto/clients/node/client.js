@@ -1,6 +1,6 @@
-// A client: posts orders and receives their statuses.
+// A client: posts orders and receives their statuses, and sends signals.
 import {randomUUID} from "node:crypto";
-import {checkName, checkOptions, checkOrderId, checkSeconds, checkTraceparent, writeSubmission} from "./arguments.js";
+import {checkName, checkOptions, checkOrderId, checkSeconds, checkTraceparent, writeSignal, writeSubmission} from "./arguments.js";
 import {readJson} from "./json.js";
 import {Link, TICK_S, monotonicS, stderrLog} from "./link.js";
 
@@ -12,6 +12,16 @@ const PAUSE_S = 0.5;     // after a refused post: a full queue takes some time t
 
 /** The broker took the post of an order for certain not: its queue is full, or there is none. */
 export class Refused extends Error { name = "Refused"; }
+
+/** A signal was not taken. `outcome`: late, refused, not_found, invalid, conflict; returned, if the client may not send it at all. */
+export class NotTaken extends Error {
+  name = "NotTaken";
+
+  constructor(outcome, text) {
+    super(text ? `${outcome}: ${text}` : outcome);
+    this.outcome = outcome;
+  }
+}
 
 export class TimeoutError extends Error { name = "TimeoutError"; }
 
@@ -45,12 +55,14 @@ class Order {
 }
 
 export class Client {
-  #exchange; #queueName; #log; #link; #running; #wake; #changed;
+  #name; #exchange; #queueName; #log; #link; #running; #wake; #changed;
   #queue = ""; #fault = ""; #orders = new Map();
+  #signals = new Map(); // by correlation id: those that await their answer
 
   constructor(url, options = {}) {
     const {client = "", socket, log = stderrLog} = checkOptions(options);
     if (client !== "") checkName("client", client);
+    this.#name = client;
     this.#exchange = client ? `makegood.intake.${client}` : "makegood.intake";
     this.#queueName = client ? `client.${client}.statuses` : "";
     this.#log = log;
@@ -85,6 +97,26 @@ export class Client {
     const reason = order.refusal === "unwritable" ? "see the log" : `${queue} is full or missing`;
     if (order.refusal) throw new Refused(`the order ${orderId} was ${order.refusal}: ${reason}`);
     return orderId;
+  }
+
+  async signal(name, payload = null, options = {}) {
+    const {signal_id: signalId = randomUUID(), timeoutS = TIMEOUT_S, ...address} = checkOptions(options);
+    if (!this.#name) throw new TypeError("a client without a name sends no signals");
+    const signal = {name, signalId, body: writeSignal(this.#name, signalId, name, payload, address)}, correlationId = randomUUID();
+    checkSeconds("timeoutS", timeoutS);
+    if (this.#signals.size >= ORDERS_MAX) throw new NotTaken("refused", `${ORDERS_MAX} signals are on their way`);
+    this.#signals.set(correlationId, signal);
+    try {
+      this.#send(correlationId);
+      await this.#await(() => signal.result || signal.refusal, timeoutS, `no scheduler has answered to signal ${signalId}`);
+    } finally {
+      this.#signals.delete(correlationId);
+    }
+    if (signal.refusal === "returned") throw new NotTaken("returned", `client ${this.#name} may not send signal ${name}, or its queue is missing`);
+    if (signal.refusal) throw new NotTaken(signal.refusal, "see the log");
+    const {verdict, signal: outcome = verdict, text} = signal.result;
+    if (verdict !== "done") throw new NotTaken(outcome, text);
+    return outcome;
   }
 
   statuses(orderId, options = {}) {
@@ -150,6 +182,17 @@ export class Client {
     await channel.consume(queue, (message) => this.#onMessage(message), {noAck: true});
     this.#queue = queue;
     for (const order of this.#orders.values()) this.#post(order);
+    for (const correlationId of this.#signals.keys()) this.#send(correlationId); // an answer may have gone with the old queue
+  }
+
+  async #send(correlationId) {
+    const signal = this.#signals.get(correlationId);
+    if (!signal || signal.result || !this.#queue) return; // without a queue for the answer, as soon as there is one
+    const settled = await this.#link.publish(`makegood.signals.${this.#name}`, signal.name, signal.body, {
+      type: "command", replyTo: this.#queue, correlationId, messageId: signal.signalId});
+    if (settled === "refused") setTimeout(() => this.#send(correlationId), PAUSE_S * 1000); // the queue is full
+    if (settled === "returned" || settled === "unwritable") signal.refusal = settled;
+    this.#notify();
   }
 
   async #post(order) {
@@ -176,6 +219,7 @@ export class Client {
 
   #onMessage(message) {
     if (!message) return this.#link.leave("the broker has cancelled the consumer of the statuses");
+    if (message.properties.type === "command_result") return this.#onResult(message);
     let status;
     try {
       status = readJson(message.content);
@@ -189,6 +233,20 @@ export class Client {
       order.isTaken = true;
       if (!order.bySeq.has(status.seq)) order.bySeq.set(status.seq, {came: monotonicS(), status});
     }
+    this.#notify();
+  }
+
+  #onResult({content, properties}) {
+    let result;
+    try {
+      result = readJson(content);
+      if (typeof result.verdict !== "string") throw new TypeError("it has no verdict");
+    } catch (error) {
+      this.#log.warn(`a message that is no answer to a signal was passed over: ${error.message}`);
+      return;
+    }
+    const signal = this.#signals.get(properties.correlationId);
+    if (signal) signal.result = result;
     this.#notify();
   }
 }

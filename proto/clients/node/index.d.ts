@@ -150,6 +150,13 @@ export const ENDS: readonly Status["status"][];
 /** The broker took the post of an order for certain not: its queue is full, or there is none. */
 export class Refused extends Error {}
 
+/** A signal was not taken: it changed nothing. */
+export class NotTaken extends Error {
+  private constructor();
+  /** `returned`: the client may not send this signal at all. */
+  readonly outcome: "late" | "refused" | "not_found" | "invalid" | "conflict" | "returned" | "unwritable";
+}
+
 export class TimeoutError extends Error {}
 
 /** Posts orders and receives their statuses. After a reconnect each order that has not ended is posted again: the same bytes under
@@ -161,6 +168,12 @@ export class Client {
   /** Posts an order and returns its id once the broker has confirmed it. TypeError: an argument is wrong, and nothing was posted.
    *  TimeoutError: whether the order was taken is unknown; submit it again with its id, or wait for it. Refused: it was not taken. */
   submit(workflow: string, payload?: object, options?: SubmissionMembers & {traceparent?: string; timeoutS?: number}): Promise<string>;
+  /** Sends a signal to an order, or to the one that waits for it under `key`, and returns what became of it. Only for a client with a
+   *  name, and for the signals that `makegood broker apply --client NAME --signal NAME` gave it. `signal_id` is best the id of the
+   *  event that the signal reports: the same again is the same signal. TypeError: an argument is wrong, and nothing was sent.
+   *  TimeoutError: whether it was taken is unknown; send it again with its signal_id. NotTaken: it changed nothing. */
+  signal(name: string, payload: unknown, options: ({order_id: string; key?: undefined} | {key: string; order_id?: undefined}) &
+    {signal_id?: string; timeoutS?: number}): Promise<"taken" | "kept" | "counted" | "duplicate">;
   /** The order's statuses by rising `seq`, each once, up to an end. An `error` is one if no later status has come; a call after an
    *  operator's repair begins again and goes on behind it. TimeoutError: none came for so long. */
   statuses(orderId: string, options?: {timeoutS?: number}): AsyncGenerator<Status, void, void>;

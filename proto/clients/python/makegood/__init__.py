@@ -1,7 +1,7 @@
 """Clients and agents of Makegood in Python, on pika: see ../../README.md. The folder stands alone, to be copied into a project."""
 
 from .agent import Agent
-from .client import ENDS, Client, Refused
+from .client import ENDS, Client, NotTaken, Refused
 from .request import Absent, Accepted, Done, Outcome, Permanent, Request, Transient, Unknown
 
-__all__ = ["ENDS", "Absent", "Accepted", "Agent", "Client", "Done", "Outcome", "Permanent", "Refused", "Request", "Transient", "Unknown"]
+__all__ = ["ENDS", "Absent", "Accepted", "Agent", "Client", "Done", "NotTaken", "Outcome", "Permanent", "Refused", "Request", "Transient", "Unknown"]

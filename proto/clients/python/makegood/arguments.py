@@ -20,6 +20,8 @@ UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 YEAR_MS = 365 * UNITS_MS["d"]
 VERSION_MAX = 2**31 - 1
 BODY_MAX, LEVELS, MEMBERS = 256 * 1024, 32, 32 * 1024  # of a submission, as schedulers read it
+SIGNAL_MAX, SIGNAL_LEVELS, SIGNAL_MEMBERS = 64 * 1024, 31, 9_900  # of the payload of a signal
+KEY_MAX = 256  # bytes
 CONCURRENCY_MAX = 65_535  # the broker's prefetch has 16 bits
 WORDS = {"priority": ("normal", "high"), "notify": ("order", "steps")}
 
@@ -34,6 +36,18 @@ def check_text(name: str, value: Any, pattern: re.Pattern[str], rule: str) -> st
 
 def check_order_id(value: Any) -> str:
     return check_text("order_id", value, ORDER_ID, '1 to 64 characters A-Z, a-z, 0-9, ".", "_", ":", "-"')
+
+
+def check_signal_id(value: Any) -> str:
+    return check_text("signal_id", value, ORDER_ID, '1 to 64 characters A-Z, a-z, 0-9, ".", "_", ":", "-"')
+
+
+def check_key(value: Any) -> str:
+    rule = f"1 to {KEY_MAX} bytes of text without control characters"
+    key = check_text("key", value, re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+"), rule)
+    if len(key.encode()) > KEY_MAX:
+        raise ValueError(f"key has {rule}, not {key!a:.80}")
+    return key
 
 
 def check_name(name: str, value: Any) -> str:
@@ -101,6 +115,17 @@ def write_submission(submission: dict[str, Any]) -> str:
     if len(body.encode()) > BODY_MAX or _count(submission) > MEMBERS:
         raise TooLarge(f"the payload is too large: an order has at most {BODY_MAX} bytes, and {MEMBERS} members and elements")
     return body
+
+
+def write_signal(signal: dict[str, Any]) -> str:
+    """The bytes of a signal's command. Only the payload may still be wrong."""
+    try:
+        payload = write_json(signal["payload"], SIGNAL_LEVELS)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise (ValueError if isinstance(error, RecursionError) else type(error))(f"the payload cannot be written: {error}") from error
+    if len(payload.encode()) > SIGNAL_MAX or _count(signal["payload"]) > SIGNAL_MEMBERS:
+        raise TooLarge(f"the payload is too large: a signal has at most {SIGNAL_MAX} bytes, and {SIGNAL_MEMBERS} members and elements")
+    return write_json(signal, LEVELS)
 
 
 def check_process(pid: int, what: str) -> None:

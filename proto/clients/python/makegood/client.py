@@ -1,4 +1,4 @@
-"""A client: posts orders and receives their statuses."""
+"""A client: posts orders and receives their statuses, and sends signals."""
 
 from __future__ import annotations
 
@@ -25,6 +25,23 @@ SEQ_MAX = 2**63 - 1
 
 class Refused(Exception):
     """The broker took the post of an order for certain not: its queue is full, or there is none."""
+
+
+class NotTaken(Exception):
+    """A signal was not taken. `outcome`: late, refused, not_found, invalid, conflict; returned, if the client may not send it at all."""
+
+    def __init__(self, outcome: str, text: str):
+        super().__init__(f"{outcome}: {text}" if text else outcome)
+        self.outcome = outcome
+
+
+@dataclasses.dataclass
+class _Signal:
+    name: str
+    body: str
+    signal_id: str
+    result: dict[str, Any] = dataclasses.field(default_factory=dict)  # the schedulers' answer
+    refusal: str = ""         # the broker's
 
 
 @dataclasses.dataclass
@@ -54,7 +71,7 @@ class _Order:
 
 
 class Client:
-    """Posts orders and receives their statuses. Its connection has a thread of its own; any thread may call the methods.
+    """Posts orders and receives their statuses, and sends signals. Its connection has a thread of its own; any thread may call the methods.
 
     `client` names the client whose exchange and queue `makegood broker apply --client` made; one process per name, since two would
     take each other's statuses. Without it the client shares the exchange makegood.intake and makes a queue of its own. After a
@@ -67,9 +84,11 @@ class Client:
             arguments.check_name("client", client)
         self._pid = os.getpid()
         self._exchange = f"makegood.intake.{client}" if client else "makegood.intake"
+        self._name = client
         self._queue_name, self._queue = f"client.{client}.statuses" if client else "", ""
         self._changed, self._fault = threading.Condition(), ""
         self._orders: dict[str, _Order] = {}
+        self._signals: dict[str, _Signal] = {}  # by correlation id: those that await their answer
         self._link = Link(url, ssl_context, self._on_up, self._on_down)
         self._thread = threading.Thread(target=self._run, name="makegood-client", daemon=True)
         self._thread.start()
@@ -123,6 +142,46 @@ class Client:
             reason = "see the log" if order.refusal == "unwritable" else f"{queue} is full or missing"
             raise Refused(f"the order {order_id} was {order.refusal}: {reason}")
         return order_id
+
+    def signal(self, name: str, payload: Any = None, *, order_id: str | None = None, key: str | None = None,
+               signal_id: str | None = None, timeout: float = 30.0) -> str:
+        """Sends a signal to an order, or to the one that waits for it under `key`, and returns what became of it: taken, kept,
+        counted or duplicate.
+
+        Only for a client with a name, and for the signals that `makegood broker apply --client NAME --signal NAME` gave it.
+        `signal_id` is best the id of the event that the signal reports: the same again is the same signal. ValueError, TypeError:
+        an argument is wrong, and nothing was sent. NotTaken: it changed nothing. TimeoutError: whether it was taken is unknown;
+        send it again with its signal_id.
+        """
+        arguments.check_process(self._pid, "client")
+        if not self._name:
+            raise ValueError("a client without a name sends no signals")
+        if (order_id is None) == (key is None):
+            raise ValueError("give either order_id or key")
+        arguments.check_name("name", name)
+        arguments.check_seconds("timeout", timeout)
+        signal_id = str(uuid.uuid4()) if signal_id is None else arguments.check_signal_id(signal_id)
+        address = {"key": arguments.check_key(key)} if order_id is None else {"order_id": arguments.check_order_id(order_id)}
+        body = arguments.write_signal({"v": 1, "command_id": signal_id, "command": "signal", **address, "signal": name,
+                                       "payload": payload, "by": f"client {self._name}"})
+        signal, correlation_id = _Signal(name, body, signal_id), str(uuid.uuid4())
+        with self._changed:
+            if len(self._signals) >= ORDERS_MAX:
+                raise NotTaken("refused", f"{ORDERS_MAX} signals are on their way")
+            self._signals[correlation_id] = signal
+        self._link.call(lambda: self._send(correlation_id))
+        try:
+            self._await(lambda: signal.result or signal.refusal, timeout, f"no scheduler has answered to signal {signal_id}")
+        finally:
+            with self._changed:
+                self._signals.pop(correlation_id, None)
+        if signal.refusal:
+            reason = f"client {self._name} may not send signal {name}, or its queue is missing"
+            raise NotTaken(signal.refusal, reason if signal.refusal == "returned" else "see the log")
+        outcome = str(signal.result.get("signal", signal.result["verdict"]))
+        if signal.result["verdict"] != "done":
+            raise NotTaken(outcome, str(signal.result.get("text", "")))
+        return outcome
 
     def statuses(self, order_id: str, timeout: float) -> Iterator[dict[str, Any]]:
         """The order's statuses by rising `seq`, each once, up to an end. An `error` is one if no later status has come; a call after an
@@ -197,8 +256,11 @@ class Client:
         self._link.channel.basic_consume(queue, self._on_message, auto_ack=True)
         with self._changed:
             orders = [order for order in self._orders.values() if not order.is_posting]
+            signals = list(self._signals)
         for order in orders:
             self._post(order)
+        for correlation_id in signals:  # an answer may have gone with the old queue
+            self._send(correlation_id)
 
     def _on_down(self) -> None:
         self._queue = ""
@@ -210,6 +272,22 @@ class Client:
         if order.is_posting:
             self._link.publish(self._exchange, order.routing_key, order.body, functools.partial(self._on_posted, order),
                                reply_to=self._queue, correlation_id=order.order_id, message_id=order.order_id, headers=order.headers)
+
+    def _send(self, correlation_id: str) -> None:
+        """Without a queue for the answer it is sent as soon as there is one."""
+        signal = self._signals.get(correlation_id)
+        if signal is not None and self._queue and not signal.result:
+            self._link.publish(f"makegood.signals.{self._name}", signal.name, signal.body,
+                               functools.partial(self._on_sent, correlation_id), type="command", reply_to=self._queue, correlation_id=correlation_id, message_id=signal.signal_id)
+
+    def _on_sent(self, correlation_id: str, outcome: str) -> None:
+        if outcome == "refused":  # the queue is full
+            self._link.loop.call_later(PAUSE_S, functools.partial(self._send, correlation_id))
+        with self._changed:
+            signal = self._signals.get(correlation_id)
+            if signal is not None and outcome in ("returned", "unwritable"):
+                signal.refusal = outcome
+                self._changed.notify_all()
 
     def _on_posted(self, order: _Order, outcome: str) -> None:
         is_refused = outcome in ("refused", "returned", "unwritable")
@@ -226,6 +304,9 @@ class Client:
             self._link.loop.call_later(PAUSE_S, functools.partial(self._post, order))
 
     def _on_message(self, _channel: Any, _method: Any, properties: Any, body: bytes) -> None:
+        if properties.type == "command_result":
+            self._on_result(properties, body)
+            return
         try:
             status = read_json(body)
             seq = status["seq"]
@@ -239,4 +320,18 @@ class Client:
             if order is not None:
                 order.is_taken = True
                 order.by_seq.setdefault(seq, (time.monotonic(), status))
+                self._changed.notify_all()
+
+    def _on_result(self, properties: Any, body: bytes) -> None:
+        try:
+            result = read_json(body)
+            if not isinstance(result["verdict"], str):
+                raise ValueError("its verdict is no word")
+        except (ValueError, KeyError, TypeError) as error:
+            LOG.warning("a message that is no answer to a signal was passed over: %s", error)
+            return
+        with self._changed:
+            signal = self._signals.get(properties.correlation_id)
+            if signal is not None:
+                signal.result = result
                 self._changed.notify_all()
