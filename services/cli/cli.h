@@ -37,7 +37,7 @@ struct mg_cli_options {
     const char *http, *http_cert_file, *http_ca_file; /* of the service that `probe` calls */
     int64_t timeout_ms;
     const char *reason, *by, *step, *outcome, *step_result, *state, *workflow, *queue, *migrations;
-    const char *error, *group_by, *since, *until, *after;
+    const char *error, *group_by, *waiting, *since, *until, *after;
     const char *concurrency, *rate, *result;
     const char *hot, *keep, *export_command;
     const char *listen, *listen_cert_file, *listen_key_file, *tokens_file; /* of `console`, `gateway` */
@@ -181,6 +181,8 @@ enum mg_exit_code mg_cli_flush(void);
 
 #define MG_CLI_NO_ORDER_ID "\"%s\" is no order's id: 1 to %d characters A-Z, a-z, 0-9, ., _, :, -"
 
+/* order_waiting.c: `order list --waiting`. */
+enum mg_exit_code mg_waiting_list(struct mg_cli *cli);
 cli_verb_fn mg_verb_order_submit, mg_verb_order_list, mg_verb_order_find, mg_verb_order_show,
     mg_verb_order_watch, mg_verb_order_explain, mg_verb_order_export;
 cli_verb_fn mg_verb_order_command,

@@ -1,8 +1,9 @@
 /*
  * `order list`: orders by time of arrival; with --label only those with all these labels. With --step,
  * --service or --error it lists the orders that failed so; with --group-by error it counts failures by cause.
- * --after gives the next page, after an order or after the cursor of a page without enough matches. Notes
- * about omitted rows go to stderr, so that standard output holds the list alone.
+ * With --waiting it lists steps (order_waiting.c). --after gives the next page, after an order or after the
+ * cursor of a page without enough matches. Notes about omitted rows go to stderr, so that standard output
+ * holds the list alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -264,6 +265,9 @@ static enum mg_exit_code usage_check(const struct filter *filter, const char *gr
 enum mg_exit_code mg_verb_order_list(struct mg_cli *cli)
 {
     struct filter filter;
+    if (mg_option_is_given(cli->options.waiting)) {
+        return mg_waiting_list(cli);
+    }
     const char *group_by = mg_option_text(cli->options.group_by);
     enum mg_exit_code code = filter_read(cli, &filter);
     if (code == MG_EXIT_DONE) {

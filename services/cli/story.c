@@ -230,11 +230,14 @@ static void attempts_print(FILE *out, const struct mg_table *events, const struc
     }
 }
 
-/* A step that its guard has stopped, or has not come to yet, has a reason instead of attempts. */
+/* A step that its guard has stopped, or has not come to yet, has a reason instead of attempts. So has one
+ * that waits for a signal: it calls nothing. */
 static bool is_without_attempts(const struct mg_table *steps, int row)
 {
+    bool is_awaiting =
+        strcmp(mg_table_cell(steps, row, "reason"), mg_reason_name(MG_REASON_AWAITING_SIGNAL)) == 0;
     return mg_table_cell(steps, row, MG_STEPS_WHY)[0] != '\0' &&
-           strcmp(mg_table_cell(steps, row, "attempt"), "0") == 0;
+           (is_awaiting || strcmp(mg_table_cell(steps, row, "attempt"), "0") == 0);
 }
 
 /* The words before the step's last error or reason, and these. */

@@ -94,6 +94,16 @@ static void step_write(struct mg_buf *out, const struct mg_explain_facts *facts,
     char queue[MG_QUEUE_NAME_SIZE];
     queue_of(facts->order, service, queue);
     mg_buf_printf(out, "step %s ", mg_table_cell(steps, row, "step"));
+    if (is_word(reason, mg_reason_name(MG_REASON_AWAITING_SIGNAL)) &&
+        mg_table_cell(steps, row, MG_STEPS_WHY)[0] != '\0') {
+        mg_buf_append_text(out, mg_table_cell(steps, row, MG_STEPS_WHY));
+        return; /* it calls nothing */
+    }
+    if (is_word(reason, mg_reason_name(MG_REASON_AWAITING_SIGNAL)) ||
+        is_word(reason, mg_reason_name(MG_REASON_SLEEPING))) {
+        mg_buf_printf(out, "waits until %s: %s", mg_table_cell(steps, row, "due_at"), reason_text(reason));
+        return;
+    }
     if (is_running(state)) {
         mg_buf_printf(out, "runs attempt %s (%s) at service %s until %s, through queue %s",
                       mg_table_cell(steps, row, "attempt"), mg_table_cell(steps, row, "kind"), service,
@@ -299,6 +309,7 @@ static void branches_write(struct mg_buf *out, const struct mg_table *order, con
     }
     whys_write(out, steps, mg_step_state_name(MG_STEP_SKIPPED), "skipped");
     whys_write(out, steps, MG_STEPS_NOT_YET, "not yet decided");
+    whys_write(out, steps, mg_step_state_name(MG_STEP_PENDING), "pending");
 }
 
 void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts)

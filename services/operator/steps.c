@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/words.h"
-#include "workflow/workflow.h"
+#include "operator/awaited.h"
 
 /* A reason has a condition of at most 1 KiB (common/expr/expr.h) and some names. */
 #define WHY_MAX ((size_t)2048)
@@ -43,7 +43,8 @@ static const char *why_of(const struct mg_table *steps, int row)
     bool is_by_guard =
         has_reason(steps, row, MG_REASON_WHEN_FALSE) || has_reason(steps, row, MG_REASON_NEEDS_SKIPPED);
     if (is_skipped && !is_by_guard) {
-        return mg_reason_text(MG_REASON_OPERATOR);
+        return mg_reason_text(has_reason(steps, row, MG_REASON_TIMED_OUT) ? MG_REASON_TIMED_OUT
+                                                                          : MG_REASON_OPERATOR);
     }
     return is_skipped || mg_steps_is_refused(steps, row) ? mg_table_cell(steps, row, "error_text") : NULL;
 }
@@ -137,6 +138,18 @@ static bool row_fill(struct mg_table *steps, int row, const struct mg_workflow *
     return is_done;
 }
 
+/* The words in the column `why`, made plain. */
+static bool why_put(struct mg_table *steps, int row, const struct mg_buf *why)
+{
+    char *text = strndup(why->data, why->len);
+    if (text != NULL) {
+        mg_text_make_plain(text);
+    }
+    bool is_done = text != NULL && mg_table_put(steps, row, MG_STEPS_WHY, text);
+    free(text);
+    return is_done;
+}
+
 static bool missing_add(const struct mg_table *order, const struct mg_table *begun,
                         const struct mg_workflow *workflow, struct mg_table *steps)
 {
@@ -152,15 +165,7 @@ static bool missing_add(const struct mg_table *order, const struct mg_table *beg
         if (is_open) {
             why_not_yet(&why, workflow, begun, i);
         }
-        if (why.len > 0 && !why.failed) {
-            char *text = strndup(why.data, why.len);
-            is_done = is_done && text != NULL;
-            if (text != NULL) {
-                mg_text_make_plain(text);
-                is_done = is_done && mg_table_put(steps, row, MG_STEPS_WHY, text);
-            }
-            free(text);
-        }
+        is_done = is_done && (why.len == 0 || why.failed || why_put(steps, row, &why));
     }
     mg_buf_finish(&why);
     return is_done;
@@ -189,6 +194,37 @@ static bool head_copy(const struct mg_table *from, struct mg_table *to)
         }
     }
     return true;
+}
+
+/* Of a step that waits for a signal, or for which one came early. Empty: it is no such step. */
+static void signals_write(struct mg_buf *out, const struct mg_workflow *workflow,
+                          const struct mg_table *steps, int row)
+{
+    int step = workflow != NULL
+                   ? mg_workflow_step_index(workflow, mg_slice_of(mg_table_cell(steps, row, "step")))
+                   : -1;
+    mg_buf_clear(out);
+    if (step < 0 || workflow->steps[step].signal == NULL) {
+        return;
+    }
+    if (has_reason(steps, row, MG_REASON_AWAITING_SIGNAL)) {
+        mg_awaited_write(out, workflow, step, steps, row);
+    } else {
+        mg_awaited_early_write(out, workflow, step, steps, row);
+    }
+}
+
+static bool signals_put(const struct mg_table *from, const struct mg_workflow *workflow, struct mg_table *to)
+{
+    bool is_done = true;
+    struct mg_buf why;
+    mg_buf_init(&why, WHY_MAX);
+    for (int row = 0; row < from->row_count && is_done; row++) {
+        signals_write(&why, workflow, from, row);
+        is_done = why.len == 0 || why_put(to, row, &why);
+    }
+    mg_buf_finish(&why);
+    return is_done;
 }
 
 static bool rows_copy(const struct mg_table *from, struct mg_table *to)
@@ -224,6 +260,7 @@ bool mg_steps_complete(const struct mg_table *order, const struct mg_table *step
     size_t rows = (size_t)steps->row_count + (size_t)added;
     ret->cells = calloc(rows * ((size_t)steps->column_count + 1) + 1, sizeof(char *));
     bool is_done = ret->cells != NULL && head_copy(steps, ret) && rows_copy(steps, ret) &&
+                   signals_put(steps, workflow, ret) &&
                    (workflow == NULL || missing_add(order, steps, workflow, ret));
     mg_workflow_destroy(workflow);
     return is_done;

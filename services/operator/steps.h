@@ -19,7 +19,10 @@
  * |-------------------------|--------------------------------------------------------------------------|
  * | skipped by its guard    | "values.gross > 500.00 was 65.00 > 500.00", or the step that it needs    |
  * | skipped by an operator  | "an operator decided it"                                                 |
+ * | skipped by its time-out | "no signal ended its wait in time"                                       |
  * | refused by its guard    | "the total must be above 0 (payload.total > 0 was 0 > 0)", or the fault  |
+ * | waiting for a signal    | "waits for signal approved until … (1 of 2, by ann); then it fails"      |
+ * | to wait for one         | "signal approved came early, by ann at …"                                |
  * | not yet, with a guard   | "it runs when payload.express, after step score"                         |
  * | any other               | SQL NULL                                                                 |
  */

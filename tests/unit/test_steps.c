@@ -22,10 +22,10 @@ static const char DEFINITION[] =
     "\"do\":{\"method\":\"POST\",\"path\":\"/x\"},\"undo\":\"none\"},"
     "{\"step\":\"ship\",\"service\":\"carrier\",\"do\":{\"method\":\"POST\",\"path\":\"/x\"},\"undo\":\"none\"}]}";
 
-#define COLUMNS    7
+#define COLUMNS    9
 #define ORDER_COLS 3
-static const char *const STEP_COLUMNS[COLUMNS] = {"step",    "service",    "state", "reason",
-                                                  "attempt", "error_text", "maybe"};
+static const char *const STEP_COLUMNS[COLUMNS] = {"step",       "service", "state",  "reason", "attempt",
+                                                  "error_text", "maybe",   "due_at", "open"};
 static const char *const ORDER_COLUMNS[ORDER_COLS] = {"order_id", "state", "goal"};
 
 static struct mg_table order, begun, whole;
@@ -83,6 +83,17 @@ static void step_is(const char *step, enum mg_step_state state, enum mg_reason r
     row[4] = strdup(number);
     row[5] = error_text != NULL ? strdup(error_text) : NULL;
     row[6] = strdup("f");
+    row[7] = row[8] = NULL;
+}
+
+/* A step that waits for a signal, or will. */
+static void wait_is(const char *step, enum mg_step_state state, enum mg_reason reason, const char *due_at,
+                    const char *open)
+{
+    step_is(step, state, reason, state == MG_STEP_PENDING ? 0 : 1, NULL);
+    char **row = &cells[(begun.row_count - 1) * COLUMNS];
+    row[7] = strdup(due_at);
+    row[8] = open != NULL ? strdup(open) : NULL;
 }
 
 static void complete(const char *definition)
@@ -141,6 +152,58 @@ START_TEST(an_order_on_its_way_back_waits_for_its_undo)
     ck_assert_msg(strstr(explained(), "step score for service risk waits: the service asked to wait until") !=
                       NULL,
                   "%s", explained());
+}
+END_TEST
+
+static const char WAITS[] =
+    "{\"workflow\":\"w\",\"version\":1,\"steps\":["
+    "{\"step\":\"approve\",\"wait\":{\"signal\":\"approved\",\"within\":\"3d\",\"of\":2}},"
+    "{\"step\":\"settled\",\"wait\":{\"signal\":\"paid\",\"within\":\"2d\",\"on_timeout\":\"skip\"}}]}";
+#define UNTIL "2026-12-01T10:00:00.000Z"
+#define BY_ANN                                                                                               \
+    "{\"signals\":[{\"id\":\"1\",\"by\":\"ann\",\"at\":\"2026-11-29T10:00:00.000Z\",\"payload\":{\"ok\":true}}]}"
+
+/* Would catch: a person who is asked and does not see for what, until when, who has signed, and what follows.
+ */
+START_TEST(a_wait_for_a_signal_names_its_time_out_and_who_has_signed)
+{
+    order_is(MG_ORDER_PROCESSING, MG_GOAL_PROCESSED);
+    wait_is("approve", MG_STEP_WAITING, MG_REASON_AWAITING_SIGNAL, UNTIL, BY_ANN);
+    wait_is("settled", MG_STEP_WAITING, MG_REASON_AWAITING_SIGNAL, UNTIL, NULL);
+    complete(WAITS);
+    assert_step(0, "approve", "waiting",
+                "waits for signal approved until " UNTIL " (1 of 2, by ann); then it fails");
+    assert_step(1, "settled", "waiting", "waits for signal paid until " UNTIL "; then it is skipped");
+    ck_assert_str_eq(explained(),
+                     "order o-1 is processing: step approve waits for signal approved until " UNTIL
+                     " (1 of 2, by ann); then it fails");
+}
+END_TEST
+
+/* Would catch: an early signal that nobody sees, and a time-out that looks like an operator's decision. */
+START_TEST(early_signals_and_time_outs_are_told_apart)
+{
+    order_is(MG_ORDER_PROCESSING, MG_GOAL_PROCESSED);
+    wait_is("approve", MG_STEP_PENDING, MG_REASON_NONE, "", BY_ANN);
+    wait_is("settled", MG_STEP_SKIPPED, MG_REASON_TIMED_OUT, "", NULL);
+    complete(WAITS);
+    assert_step(0, "approve", "pending", "signal approved came early, by ann at 2026-11-29T10:00:00.000Z");
+    assert_step(1, "settled", "skipped", "no signal ended its wait in time");
+}
+END_TEST
+
+/* Would catch: a wait of a workflow that is not there, or signals that nobody can read, which end the answer.
+ */
+START_TEST(a_wait_is_told_without_its_definition_and_with_unreadable_signals)
+{
+    order_is(MG_ORDER_PROCESSING, MG_GOAL_PROCESSED);
+    wait_is("approve", MG_STEP_WAITING, MG_REASON_AWAITING_SIGNAL, UNTIL, "{\"signals\":");
+    complete(WAITS);
+    assert_step(0, "approve", "waiting", "waits for signal approved until " UNTIL " (0 of 2); then it fails");
+    mg_table_free(&whole);
+    complete("");
+    ck_assert_str_eq(explained(),
+                     "order o-1 is processing: step approve waits until " UNTIL ": it waits for a signal");
 }
 END_TEST
 
@@ -224,6 +287,9 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_skipped_step_has_the_reason_of_its_guard);
     tcase_add_test(tests, an_order_on_its_way_back_waits_for_its_undo);
+    tcase_add_test(tests, a_wait_for_a_signal_names_its_time_out_and_who_has_signed);
+    tcase_add_test(tests, early_signals_and_time_outs_are_told_apart);
+    tcase_add_test(tests, a_wait_is_told_without_its_definition_and_with_unreadable_signals);
     tcase_add_test(tests, a_step_that_has_not_begun_has_its_condition);
     tcase_add_test(tests, a_refused_step_has_the_text_and_the_values);
     tcase_add_test(tests, an_order_that_turned_back_comes_to_no_other_step);

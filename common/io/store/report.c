@@ -22,6 +22,14 @@ _Static_assert((int)MG_ORDERS_STATE == MG_SQL_report_orders_state &&
                    (int)MG_ORDERS_CLIENT == MG_SQL_report_orders_client &&
                    (int)MG_ORDERS_PARAMS == MG_SQL_report_orders_params,
                "the same");
+_Static_assert((int)MG_AWAITING_SIGNAL == MG_SQL_report_awaiting_signal &&
+                   (int)MG_AWAITING_WORKFLOW == MG_SQL_report_awaiting_workflow &&
+                   (int)MG_AWAITING_ORDER == MG_SQL_report_awaiting_order_id &&
+                   (int)MG_AWAITING_CURSOR == MG_SQL_report_awaiting_cursor &&
+                   (int)MG_AWAITING_LIMIT == MG_SQL_report_awaiting_limit &&
+                   (int)MG_AWAITING_PAYLOAD_MAX == MG_SQL_report_awaiting_payload_max &&
+                   (int)MG_AWAITING_PARAMS == MG_SQL_report_awaiting_params,
+               "the same");
 
 /* The report of a file. */
 #define REPORT(name)                                                                                         \
@@ -125,6 +133,7 @@ static const struct {
     [MG_REPORT_DOSSIER] = REPORT(report_dossier),
     [MG_REPORT_ORDER_ASIDE] = REPORT(report_order_aside),
     [MG_REPORT_WAITING] = REPORT(report_waiting),
+    [MG_REPORT_AWAITING] = REPORT(report_awaiting),
     [MG_REPORT_ORDER_OWED] = REPORT(report_order_owed),
     [MG_REPORT_OWED] = REPORT(report_owed),
     [MG_REPORT_RETENTION] = REPORT(report_retention),

@@ -516,6 +516,18 @@ enum mg_orders_param {
 };
 #define MG_ORDERS_LISTED_COLUMNS 9 /* of its orders; those of the page follow */
 
+/* Parameters of MG_REPORT_AWAITING. */
+enum mg_awaiting_param {
+    MG_AWAITING_SIGNAL,
+    MG_AWAITING_WORKFLOW,
+    MG_AWAITING_ORDER,
+    MG_AWAITING_CURSOR,
+    MG_AWAITING_LIMIT,
+    MG_AWAITING_PAYLOAD_MAX,
+    MG_AWAITING_PARAMS
+};
+#define MG_AWAITING_LISTED_COLUMNS 16 /* of its steps; those of the page follow */
+
 /* Their steps are read one order at a time by their key: some 50 ms. */
 #define MG_STEPS_COUNTED_ORDERS 5000
 
@@ -579,6 +591,12 @@ enum mg_report {
     /* $1 order, or '' for all: order_id, since, reason, held_by (NULL: no lock is seen). Orders that wait
      * aside at schedulers, and overdue ones that sweeps pass by for their locks; the oldest first */
     MG_REPORT_WAITING,
+    /* Parameters: enum mg_awaiting_param, the last the bytes of a payload that is shown. Steps that wait for
+     * a signal, the next time-out first: order_id, workflow, workflow_version, step, signal, title, since,
+     * until, on_timeout, counted (signals that have come, of them that are needed), of, signed_by, from,
+     * choices, labels, payload. Each row has its page, too: looked_at, next (NULL: the last page). A page
+     * without steps has one row, whose order_id is NULL */
+    MG_REPORT_AWAITING,
     MG_REPORT_ORDER_OWED, /* $1 order: reply_to, owed, owed_since, given_up, given_up_at; no row: neither */
     /* number, oldest_ms; of the clients' queues that take nothing their number and the one that has taken
      * nothing for longest (queue, queue_ms); at most 100,000 are counted */

@@ -1,0 +1,98 @@
+-- Steps that wait for a signal, the next time-out first: of all orders or of one, by signal and workflow. '' means any. The
+-- cursor is the step last read, MICROSECONDS/ORDER/POSITION of its time-out. Each row has its step, if there is one, and
+-- the page: steps read, and the next cursor. A page without a match has a cursor, so that a rare signal costs pages, and
+-- each of them is bounded.
+--
+-- What is asked, and how long the step waits, stands in its definition; of a damaged one these columns are NULL.
+-- `payload` is that of the order if it has no more than $payload_max bytes; 0: never.
+-- In this folder: psql -f report_awaiting.sql, with the values below.
+\set signal ''
+\set workflow ''
+\set order_id ''
+\set cursor ''
+\set limit '50'
+\set payload_max '16384'
+
+WITH behind AS MATERIALIZED (
+        SELECT 'epoch'::timestamptz + nullif(split_part(:'cursor'::text, '/', 1), '')::bigint * interval '1 microsecond' AS at,
+            split_part(:'cursor'::text, '/', 2) AS id, nullif(split_part(:'cursor'::text, '/', 3), '')::bigint AS position
+        WHERE :'cursor'::text LIKE '%/%/%'
+        UNION ALL
+        SELECT '-infinity'::timestamptz, '', 0
+        WHERE :'cursor'::text = ''
+    ),
+    seen AS MATERIALIZED (
+        (
+            SELECT s.order_id, s.position, s.step, s.due_at, s.open
+            FROM order_step s
+            WHERE s.reason = 'awaiting_signal' AND :'order_id'::text = ''
+                AND (s.due_at, s.order_id, s.position)
+                    > ((SELECT at FROM behind), (SELECT id FROM behind), (SELECT position FROM behind))
+            ORDER BY s.due_at, s.order_id, s.position
+            LIMIT CASE
+                WHEN :'signal'::text = '' AND :'workflow'::text = '' THEN least(:'limit'::text::bigint, 10000) ELSE 10000 END
+        )
+        UNION ALL
+        SELECT s.order_id, s.position, s.step, s.due_at, s.open
+        FROM order_step s
+        WHERE s.order_id = nullif(:'order_id'::text, '') AND s.reason = 'awaiting_signal'
+    ),
+    placed AS MATERIALIZED (
+        SELECT s.*, p.workflow, p.workflow_version, p.revision
+        FROM seen s
+        CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = s.order_id OFFSET 0) p
+        WHERE :'workflow'::text = '' OR p.workflow = :'workflow'::text
+    ),
+    waits AS MATERIALIZED (
+        SELECT w.name, w.version, e.number - 1 AS position, e.step->'wait' AS wait
+        FROM (SELECT DISTINCT workflow, workflow_version FROM placed) d
+        JOIN workflow w ON w.name = d.workflow AND w.version = d.workflow_version
+        CROSS JOIN LATERAL makegood_elements(makegood_json(w.definition), 'steps') WITH ORDINALITY AS e (step, number)
+    ),
+    shown AS MATERIALIZED (
+        SELECT p.*, w.wait, makegood_json(p.open)->'signals' AS signals
+        FROM placed p
+        LEFT JOIN waits w ON w.name = p.workflow AND w.version = p.workflow_version AND w.position = p.position
+        WHERE :'signal'::text = '' OR w.wait->>'signal' = :'signal'::text
+        ORDER BY p.due_at, p.order_id, p.position
+        LIMIT least(:'limit'::text::bigint, 10000)
+    ),
+    page AS (
+        SELECT (SELECT count(*) FROM seen) AS looked_at,
+            CASE
+                WHEN :'order_id'::text <> '' THEN NULL
+                WHEN (SELECT count(*) FROM shown) = least(:'limit'::text::bigint, 10000) THEN (
+                    SELECT (extract(epoch FROM due_at) * 1000000)::bigint || '/' || order_id || '/' || position
+                    FROM shown
+                    ORDER BY due_at DESC, order_id DESC, position DESC
+                    LIMIT 1
+                )
+                WHEN (SELECT count(*) FROM seen) = 10000 THEN (
+                    SELECT (extract(epoch FROM due_at) * 1000000)::bigint || '/' || order_id || '/' || position
+                    FROM seen
+                    ORDER BY due_at DESC, order_id DESC, position DESC
+                    LIMIT 1
+                )
+            END AS next
+    )
+SELECT s.order_id, s.workflow, s.workflow_version, s.step, s.wait->>'signal' AS signal, s.wait->>'title' AS title,
+    to_char(
+        (s.due_at - make_interval(secs => extract(epoch FROM CASE
+            WHEN s.wait->>'within' ~ '^[0-9]{1,11}(ms|s|m|h|d)$' THEN (s.wait->>'within')::interval END)::double precision))
+            AT TIME ZONE 'UTC',
+        'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
+    ) AS since,
+    to_char(s.due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS until,
+    coalesce(s.wait->>'on_timeout', CASE WHEN s.wait IS NOT NULL THEN 'fail' END) AS on_timeout,
+    coalesce((SELECT count(*) FROM json_array_elements(s.signals)), 0) AS counted, coalesce((s.wait->>'of')::bigint, 1) AS of,
+    (SELECT string_agg(e.value->>'by', ', ' ORDER BY e.number) FROM json_array_elements(s.signals) WITH ORDINALITY AS e (value, number)) AS signed_by,
+    s.wait->'from' AS "from", s.wait->'choices' AS choices,
+    (SELECT json_object_agg(l.name, l.value ORDER BY l.name) FROM order_label l WHERE l.order_id = s.order_id) AS labels,
+    (
+        SELECT CASE WHEN length(o.payload::text) <= :'payload_max'::text::bigint THEN makegood_json(o.payload) END
+        FROM orders o
+        WHERE o.order_id = s.order_id AND o.revision = s.revision
+    ) AS payload, p.looked_at, p.next
+FROM page p
+LEFT JOIN shown s ON true
+ORDER BY s.due_at, s.order_id, s.position;

@@ -1,0 +1,69 @@
+/* See awaited.h. */
+#include "operator/awaited.h"
+
+#include "json/scan.h"
+#include "operator/document.h"
+
+static struct mg_slice signals_of(const struct mg_table *steps, int row)
+{
+    struct mg_slice open = mg_slice_of(mg_table_cell(steps, row, "open"));
+    struct mg_err ignored; /* unreadable: its signals are not named */
+    bool is_read = open.len > 0 && mg_document_check(open, &ignored) == MG_OK;
+    return is_read ? mg_json_find(open, "/signals") : (struct mg_slice){NULL, 0};
+}
+
+/* Who has sent them, and with `has_times` when. */
+static void senders_write(struct mg_buf *out, struct mg_slice signals, bool has_times)
+{
+    struct mg_json_walk walk;
+    struct mg_slice none, signal;
+    const char *before = ", by ";
+    mg_json_walk_begin(&walk, signals);
+    while (mg_json_walk_next(&walk, &none, &signal)) {
+        mg_buf_append_text(out, before);
+        (void)mg_json_string(mg_json_find(signal, "/by"), out);
+        if (has_times) {
+            mg_buf_append_text(out, " at ");
+            (void)mg_json_string(mg_json_find(signal, "/at"), out);
+        }
+        before = ", ";
+    }
+}
+
+static int count_of(struct mg_slice signals)
+{
+    struct mg_json_walk walk;
+    struct mg_slice none, signal;
+    int count = 0;
+    mg_json_walk_begin(&walk, signals);
+    while (mg_json_walk_next(&walk, &none, &signal)) {
+        count++;
+    }
+    return count;
+}
+
+void mg_awaited_write(struct mg_buf *out, const struct mg_workflow *workflow, int step,
+                      const struct mg_table *steps, int row)
+{
+    const struct mg_signal_wait *signal = workflow->steps[step].signal;
+    struct mg_slice signals = signals_of(steps, row);
+    int count = count_of(signals);
+    mg_buf_printf(out, "waits for signal %s until %s", signal->name, mg_table_cell(steps, row, "due_at"));
+    if (signal->of > 1 || count > 0) {
+        mg_buf_printf(out, " (%d of %d", count, signal->of);
+        senders_write(out, signals, false);
+        mg_buf_append_text(out, ")");
+    }
+    mg_buf_append_text(out, workflow->plan.steps[step].is_skipped_when_over ? "; then it is skipped"
+                                                                            : "; then it fails");
+}
+
+void mg_awaited_early_write(struct mg_buf *out, const struct mg_workflow *workflow, int step,
+                            const struct mg_table *steps, int row)
+{
+    struct mg_slice signals = signals_of(steps, row);
+    if (count_of(signals) > 0) {
+        mg_buf_printf(out, "signal %s came early", workflow->steps[step].signal->name);
+        senders_write(out, signals, true);
+    }
+}

@@ -1,0 +1,19 @@
+/*
+ * A step that waits for a signal, in words: what it waits for, until when, who has signed, and what follows.
+ * The signals are those of order_step.open (scheduler/kept_signals.h).
+ */
+#ifndef MG_OPERATOR_AWAITED_H
+#define MG_OPERATOR_AWAITED_H
+
+#include "operator/table.h"
+#include "workflow/workflow.h"
+
+/* Appends "waits for signal approved until 2026-11-29T10:00:00.000Z (1 of 2, by ann); then it fails". `row`
+ * is that of the step in MG_REPORT_ORDER_STEPS. */
+void mg_awaited_write(struct mg_buf *out, const struct mg_workflow *workflow, int step,
+                      const struct mg_table *steps, int row);
+/* Appends "signal approved came early, by ann at 2026-11-29T10:00:00.000Z"; nothing if none has come. */
+void mg_awaited_early_write(struct mg_buf *out, const struct mg_workflow *workflow, int step,
+                            const struct mg_table *steps, int row);
+
+#endif
