@@ -16,9 +16,11 @@ static const struct mg_json_limits LIMITS = {
 
 static const char *const FILE_NAMES[] = {"$schema", "workflow",  "services", "answers",
                                          "cases",   "uncovered", NULL};
-static const char *const CASE_NAMES[] = {"case", "payload", "accepted_at", "answers", "expect", NULL};
+static const char *const CASE_NAMES[] = {"case",    "payload", "accepted_at", "answers",
+                                         "signals", "expect",  NULL};
 static const char *const ANSWER_NAMES[] = {"kind",  "status", "body",        "text",
                                            "fails", "after",  "retry_after", NULL};
+static const char *const SIGNAL_NAMES[] = {"at", "signal", "id", "by", "payload", "answer", NULL};
 static const char *const EXPECT_NAMES[] = {"end",    "steps", "calls",  "requests",
                                            "output", "cause", "labels", NULL};
 static const char *const REQUEST_NAMES[] = {"step", "kind", "number", "request", NULL};
@@ -34,6 +36,7 @@ struct reading {
     const struct mg_workflow *workflow;
     struct mg_json_faults *faults;
     const char *step_names[MG_STEPS_MAX + 1];
+    const char *signal_names[MG_STEPS_MAX + 1]; /* for which its steps wait */
 };
 
 static void *take(struct reading *reading, size_t size)
@@ -138,6 +141,83 @@ static void answers_read(struct reading *reading, struct mg_slice object, const 
             *last = answer;
             last = &answer->next;
         }
+    }
+}
+
+/* ---- signals ---- */
+
+static bool is_sender(const char *text, size_t len)
+{
+    static const char CLIENT[] = "client:";
+    size_t prefix = sizeof(CLIENT) - 1;
+    bool is_client = len >= prefix && memcmp(text, CLIENT, prefix) == 0;
+    return is_client ? mg_name_is_valid(text + prefix, len - prefix) : len > 0;
+}
+
+static void signal_name_check(const struct reading *reading, const struct mg_json_object *object,
+                              const char *name)
+{
+    char pointer[MG_JSON_POINTER_SIZE];
+    bool is_known = reading->workflow == NULL || name[0] == '\0';
+    for (int i = 0; reading->signal_names[i] != NULL && !is_known; i++) {
+        is_known = strcmp(reading->signal_names[i], name) == 0;
+    }
+    if (!is_known) {
+        const char *nearest = mg_json_nearest(reading->signal_names, mg_slice_of(name));
+        mg_json_pointer_join(object->pointer, mg_slice_of("signal"), pointer);
+        mg_json_fault(reading->faults, MG_BAD_INPUT, pointer,
+                      "no step of the workflow waits for signal \"%s\"; %s%s%s", name,
+                      nearest != NULL ? "did you mean \"" : "name one that a step waits for",
+                      nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
+    }
+}
+
+static void signal_read(struct reading *reading, struct mg_slice value, const char *pointer, int index,
+                        struct mg_case_signal *signal)
+{
+    struct mg_json_object object;
+    (void)snprintf(signal->pointer, sizeof(signal->pointer), "%.*s", (int)sizeof(signal->pointer) - 1,
+                   pointer);
+    if (!mg_json_object_open(&object, reading->faults, value, pointer, SIGNAL_NAMES,
+                             MG_JSON_UNKNOWN_REFUSED)) {
+        return;
+    }
+    (void)mg_json_get(&object, "at", MG_REQUIRED);
+    signal->at_ms = mg_json_get_duration(&object, "at", MG_CASE_AFTER_MAX_MS, 0);
+    mg_json_get_name(&object, "signal", MG_REQUIRED, signal->name);
+    signal_name_check(reading, &object, signal->name);
+    mg_json_get_checked(&object, "id", MG_OPTIONAL, mg_order_id_is_valid,
+                        "1 to 128 characters A-Z, a-z, 0-9, ., _, :, -", signal->id, sizeof(signal->id));
+    if (signal->id[0] == '\0') {
+        (void)snprintf(signal->id, sizeof(signal->id), "signal-%d", index);
+    }
+    mg_json_get_checked(&object, "by", MG_OPTIONAL, is_sender,
+                        "an operator's name, \"client\" (the order's own) or \"client:NAME\"", signal->by,
+                        sizeof(signal->by));
+    if (signal->by[0] == '\0') {
+        (void)snprintf(signal->by, sizeof(signal->by), "operator");
+    }
+    signal->payload = mg_json_get(&object, "payload", MG_OPTIONAL);
+    int answer = mg_json_get_word(&object, "answer", MG_OPTIONAL, MG_WORDS_SIGNAL_OUTCOME, MG_BAD_INPUT, -1);
+    signal->answer = answer >= 0 ? (enum mg_signal_outcome)(MG_SIGNAL_NONE + 1 + answer) : MG_SIGNAL_NONE;
+}
+
+static void signals_read(struct reading *reading, struct mg_slice array, const char *pointer,
+                         struct mg_case_signal **last)
+{
+    struct mg_json_walk walk;
+    struct mg_slice none, value;
+    char place[MG_JSON_POINTER_SIZE];
+    mg_json_walk_begin(&walk, array);
+    for (int i = 0; mg_json_walk_next(&walk, &none, &value); i++) {
+        struct mg_case_signal *signal = take(reading, sizeof(*signal));
+        if (signal == NULL) {
+            return;
+        }
+        (void)snprintf(place, sizeof(place), "%.*s/%d", MG_JSON_POINTER_SIZE - 16, pointer, i);
+        signal_read(reading, mg_json_trim(value), place, i, signal);
+        *last = signal;
+        last = &signal->next;
     }
 }
 
@@ -266,6 +346,12 @@ static void case_read(struct reading *reading, struct mg_slice value, int index,
         mg_json_pointer_join(one->pointer, mg_slice_of("answers"), at);
         answers_read(reading, answers, at, &one->answers);
     }
+    struct mg_slice signals = mg_json_get_typed(&object, "signals", MG_OPTIONAL, MG_JSON_ARRAY);
+    if (signals.data != NULL) {
+        char at[MG_JSON_POINTER_SIZE];
+        mg_json_pointer_join(one->pointer, mg_slice_of("signals"), at);
+        signals_read(reading, signals, at, &one->signals);
+    }
     struct mg_slice expect = mg_json_get_typed(&object, "expect", MG_REQUIRED, MG_JSON_OBJECT);
     if (expect.data != NULL) {
         expect_read(reading, &object, expect, one);
@@ -365,8 +451,12 @@ enum mg_class mg_cases_parse(struct mg_slice text, const struct mg_workflow *wor
     struct mg_json_faults faults;
     struct mg_cases *cases = calloc(1, sizeof(*cases));
     struct reading reading = {.cases = cases, .workflow = workflow, .faults = &faults};
+    int signal_count = 0;
     for (int i = 0; workflow != NULL && i < workflow->plan.step_count; i++) {
         reading.step_names[i] = workflow->steps[i].name;
+        if (workflow->steps[i].signal != NULL) {
+            reading.signal_names[signal_count++] = workflow->steps[i].signal->name;
+        }
     }
     if (cases != NULL) { /* an answer of few bytes becomes a struct of a few hundred */
         cases->arena = mg_arena_create(64 * text.len + MG_CASES_MAX * sizeof(struct mg_case) + 4096);

@@ -1,12 +1,13 @@
 /*
- * Cases of a workflow (proto/cases.schema.json): payloads, the answers of the services, and the expected
- * ends. `makegood workflow test` runs them. Expectations stay JSON text: they are compared as such.
+ * Cases of a workflow (proto/cases.schema.json): payloads, the answers of the services, signals, and the
+ * expected ends. `makegood workflow test` runs them. Expectations stay JSON text: they are compared as such.
  */
 #ifndef MG_WORKFLOW_CASE_FILE_H
 #define MG_WORKFLOW_CASE_FILE_H
 
 #include "core/model.h"
 #include "json/json.h"
+#include "wire/command.h"
 #include "workflow/workflow.h"
 
 #define MG_CASES_MAX         1000 /* of one file: a second of work */
@@ -41,11 +42,24 @@ struct mg_case_answer {
     char pointer[128];      /* its place in the file */
 };
 
+/* A signal that comes to the order. */
+struct mg_case_signal {
+    struct mg_case_signal *next;
+    int64_t at_ms; /* since the acceptance */
+    char name[MG_NAME_MAX + 1];
+    char id[MG_ORDER_ID_MAX + 1];
+    char by[MG_COMMAND_BY_MAX + 1]; /* an operator; "client": the order's own one; "client:NAME" */
+    struct mg_slice payload;        /* absent: null */
+    enum mg_signal_outcome answer;  /* expected; NONE: taken, kept or counted */
+    char pointer[128];              /* its place in the file */
+};
+
 struct mg_case {
     char name[MG_CASE_NAME_MAX + 1];
     struct mg_slice payload;
     int64_t accepted_at_ms;         /* the submission's acceptance; the case begins there */
     struct mg_case_answer *answers; /* in the order of the file */
+    struct mg_case_signal *signals; /* likewise */
     enum mg_order_state end;
     bool is_rejected; /* expected: the submission is refused */
     bool is_stuck;    /* expected: a step waits for an operator */

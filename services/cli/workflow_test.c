@@ -245,10 +245,14 @@ static void missing_tell(const struct testing *testing, int step, int branch, st
         mg_buf_printf(out, "step %s, when: %s in no case: %.*s", name,
                       branch == MG_BRANCH_WHEN_TRUE ? "true" : "false", (int)expr.len, expr.data);
     } else if (branch >= MG_BRANCH_ANSWER_DONE) {
-        mg_buf_printf(out, "step %s: no case has a good answer that means %s", name,
+        bool is_signal = step != MG_COVERED_ORDER && workflow->steps[step].signal != NULL;
+        mg_buf_printf(out, "step %s: no case has a %s that means %s", name,
+                      is_signal ? "signal" : "good answer",
                       branch == MG_BRANCH_ANSWER_DONE      ? "done"
                       : branch == MG_BRANCH_ANSWER_REFUSED ? "refused"
                                                            : "not done yet");
+    } else if (branch == MG_BRANCH_TIMED_OUT) {
+        mg_buf_printf(out, "step %s waits in vain in no case", name);
     } else {
         mg_buf_printf(out, "step %s is %s in no case", name, mg_branch_word(branch, word));
     }

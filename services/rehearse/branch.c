@@ -14,6 +14,7 @@ const char *mg_branch_word(int branch, char ret[MG_BRANCH_NAME_SIZE])
         [MG_BRANCH_UNKNOWN] = "unknown",
         [MG_BRANCH_UNDONE] = "undone",
         [MG_BRANCH_SKIPPED] = "skipped",
+        [MG_BRANCH_TIMED_OUT] = "timed_out",
         [MG_BRANCH_WHEN_TRUE] = "when.true",
         [MG_BRANCH_WHEN_FALSE] = "when.false",
         [MG_BRANCH_ANSWER_DONE] = "answer.done",
@@ -89,6 +90,8 @@ bool mg_branch_exists(const struct mg_workflow *workflow, int step, int branch)
         return can_be_undone(workflow, step);
     case MG_BRANCH_SKIPPED:
         return (mg_workflow_skippable(workflow) >> step & 1) != 0;
+    case MG_BRANCH_TIMED_OUT:
+        return of->signal != NULL;
     case MG_BRANCH_ANSWER_DONE:
         return mg_workflow_is_judged(&of->conditions);
     case MG_BRANCH_ANSWER_REFUSED:

@@ -23,8 +23,9 @@
 #define COMMAND_MAX_BYTES 4096
 #define QUIESCE_MS        3000 /* as --quiesce and --park of the scheduler, if not given */
 #define PARK_MS           1000
-/* The order's statuses go to no queue; the name only makes them wanted. */
-#define REPLY_TO "rehearsal"
+/* The order's client, and its queue. Statuses and answers go to no queue; the names only make them wanted. */
+#define CLIENT   "own"
+#define REPLY_TO "client." CLIENT ".statuses"
 
 /* Batches stay until the end: texts of the order live in them. */
 struct kept {
@@ -40,6 +41,7 @@ struct mg_desk {
     struct mg_desk_events events;
     struct mg_order_record *record; /* NULL: no order yet */
     struct kept *kept;
+    struct mg_desk_signal *signal; /* that is decided now; NULL: none */
     bool has_failed;
 };
 
@@ -121,6 +123,22 @@ static struct mg_batch *batch_create(struct mg_desk *desk, int64_t now_ms)
     return batch;
 }
 
+/* The event of a cause that was decided before; NULL: it is new. */
+static struct mg_event_record *event_find(const struct mg_desk *desk, struct mg_slice cause)
+{
+    for (const struct kept *kept = desk->kept; kept != NULL; kept = kept->next) {
+        for (int i = 0; i < kept->batch->fold_count; i++) {
+            struct mg_fold *fold = kept->batch->folds[i];
+            for (int event = 0; event < fold->event_count; event++) {
+                if (mg_slice_equal(fold->events[event].cause, cause)) {
+                    return &fold->events[event];
+                }
+            }
+        }
+    }
+    return NULL;
+}
+
 /* The item's order, as a load would have found it. */
 static bool fold_bind(struct mg_desk *desk, struct mg_batch *batch, struct mg_item *item)
 {
@@ -134,6 +152,7 @@ static bool fold_bind(struct mg_desk *desk, struct mg_batch *batch, struct mg_it
     batch->folds[batch->fold_count++] = fold;
     item->fold = fold;
     item->load = -1;
+    item->event = item->wants_event ? event_find(desk, item->cause) : NULL;
     if (desk->record == NULL) {
         item->workflow = &desk->entry;
         return true;
@@ -228,6 +247,18 @@ static void changes_report(struct mg_desk *desk, const struct mg_fold *fold)
     }
 }
 
+static void result_take(struct mg_desk *desk, struct mg_slice body)
+{
+    struct mg_command_result result;
+    struct mg_err err;
+    if (mg_command_result_parse(body, &result, &err) == MG_OK) {
+        desk->signal->outcome = result.signal;
+        (void)snprintf(desk->signal->text, sizeof(desk->signal->text), "%s", result.text);
+    } else {
+        desk->has_failed = true; /* the scheduler's own words: there was no memory */
+    }
+}
+
 static void sends_report(struct mg_desk *desk, struct mg_send_list *sends)
 {
     struct mg_send *send;
@@ -237,6 +268,8 @@ static void sends_report(struct mg_desk *desk, struct mg_send_list *sends)
             desk->events.request(desk->events.arg, send->step, send->request);
         } else if (send->kind == MG_SEND_STATUS || send->is_status) {
             desk->events.status(desk->events.arg, send->body);
+        } else if (send->kind == MG_SEND_RESULT && desk->signal != NULL) {
+            result_take(desk, send->body);
         }
     }
     mg_send_list_drop(sends);
@@ -285,7 +318,7 @@ static bool deliver(struct mg_desk *desk, enum mg_lane lane, const struct mg_del
 
 bool mg_desk_submit(struct mg_desk *desk, struct mg_slice body, int64_t now_ms)
 {
-    const struct mg_delivery delivery = {.exchange = mg_slice_of(MG_EXCHANGE_INTAKE),
+    const struct mg_delivery delivery = {.exchange = mg_slice_of(MG_INTAKE_PREFIX CLIENT),
                                          .reply_to = mg_slice_of(REPLY_TO),
                                          .correlation_id = mg_slice_of(""),
                                          .message_id = mg_slice_of("1"),
@@ -299,6 +332,61 @@ bool mg_desk_reply(struct mg_desk *desk, struct mg_slice body, int64_t now_ms)
     const struct mg_delivery delivery = {
         .exchange = mg_slice_of(MG_EXCHANGE_REPLIES), .type = mg_slice_of("reply"), .body = body};
     return deliver(desk, MG_LANE_REPLIES, &delivery, now_ms);
+}
+
+/* ---- signals ---- */
+
+/* Of a signal that has counted, or that its conditions leave undecided. One that ends its step shows in the
+ * step's change. */
+static void meaning_report(struct mg_desk *desk, const struct mg_desk_signal *signal)
+{
+    const struct mg_workflow *workflow = desk->entry.workflow;
+    char why[MG_ERROR_TEXT_MAX + 1];
+    int step = 0;
+    while (workflow->steps[step].signal == NULL ||
+           strcmp(workflow->steps[step].signal->name, signal->name) != 0 ||
+           !mg_step_is_open(&desk->record->order.steps[step])) {
+        step++; /* it is there: the signal has counted for it */
+    }
+    if (mg_workflow_is_judged(&workflow->steps[step].conditions)) {
+        struct mg_order_input input;
+        mg_order_input_make(workflow, desk->record, step, &input);
+        desk->events.answer(desk->events.arg, step,
+                            mg_workflow_signal_judge(&input.input, step, signal->payload, why));
+    }
+}
+
+bool mg_desk_signal(struct mg_desk *desk, struct mg_desk_signal *signal, int64_t now_ms)
+{
+    struct mg_command command = {.kind = MG_CAUSE_SIGNAL, .payload = signal->payload};
+    bool is_own = strcmp(signal->by, "client") == 0;
+    bool is_clients = is_own || strncmp(signal->by, "client:", strlen("client:")) == 0;
+    const char *client = is_own ? CLIENT : signal->by + strlen("client:");
+    char exchange[MG_QUEUE_NAME_SIZE], reply_to[MG_QUEUE_NAME_SIZE];
+    struct mg_buf body;
+    (void)snprintf(exchange, sizeof(exchange), "%s%s", is_clients ? MG_SIGNALS_PREFIX : MG_EXCHANGE_COMMANDS,
+                   is_clients ? client : "");
+    (void)snprintf(reply_to, sizeof(reply_to), "client.%s.statuses", is_clients ? client : CLIENT);
+    (void)snprintf(command.order_id, sizeof(command.order_id), "%s", MG_DESK_ORDER_ID);
+    (void)snprintf(command.command_id, sizeof(command.command_id), "%s", signal->id);
+    (void)snprintf(command.signal, sizeof(command.signal), "%s", signal->name);
+    (void)snprintf(command.by, sizeof(command.by), "%s", is_clients ? "" : signal->by);
+    mg_buf_init(&body, MG_SIGNAL_PAYLOAD_MAX + COMMAND_MAX_BYTES);
+    mg_command_write(&command, &body);
+    const struct mg_delivery delivery = {.exchange = mg_slice_of(exchange),
+                                         .reply_to = mg_slice_of(reply_to),
+                                         .type = mg_slice_of("command"),
+                                         .body = mg_buf_slice(&body)};
+    signal->outcome = MG_SIGNAL_NONE;
+    desk->signal = signal;
+    bool is_done =
+        !body.failed && deliver(desk, is_clients ? MG_LANE_SIGNALS : MG_LANE_COMMANDS, &delivery, now_ms);
+    desk->signal = NULL;
+    mg_buf_finish(&body);
+    if (is_done && signal->outcome == MG_SIGNAL_COUNTED) {
+        meaning_report(desk, signal);
+    }
+    return is_done;
 }
 
 static bool command_deliver(struct mg_desk *desk, enum mg_cause_kind kind, int step, int64_t now_ms)

@@ -13,11 +13,12 @@ struct mg_call {
     struct mg_slice request; /* the member `request` of the message: method, path, body, … */
 };
 
-/* A reply on its way to the scheduler. */
+/* A reply or a signal on its way to the scheduler. */
 struct mg_coming {
     struct mg_coming *next;
     int64_t at_ms;
-    struct mg_slice body;
+    struct mg_slice body;                /* of a reply */
+    const struct mg_case_signal *signal; /* NULL: a reply */
 };
 
 struct mg_play {
@@ -38,6 +39,8 @@ struct mg_play {
     bool has_failed;   /* no memory */
 };
 
+/* Puts a copy in its place by time, behind others of the same moment. */
+void mg_play_await(struct mg_play *play, const struct mg_coming *coming);
 void mg_play_fault(struct mg_play *play, const char *pointer, const char *format, ...) MG_PRINTF(3, 4);
 /* Compares the end of the play with the expectations. */
 void mg_play_judge(struct mg_play *play);

@@ -8,8 +8,6 @@
 #include "base/json_write.h"
 #include "play.h"
 
-/* All cases have the same order, whose keys expectations may name. */
-#define ORDER_ID "order-1"
 /* Causes of one order: a hundred attempts of each of 64 steps. More is an order that does not end. */
 #define CAUSES_MAX 6400
 /* One case: its messages and calls. An order of 64 steps with large payloads fits. */
@@ -48,13 +46,29 @@ static void on_status(void *arg, struct mg_slice body)
 static bool is_failed_by_guard(const struct mg_desk_change *change)
 {
     static const enum mg_reason reasons[] = {MG_REASON_REQUIREMENT, MG_REASON_EXPRESSION,
-                                             MG_REASON_SKIP_REFUSED};
+                                             MG_REASON_SKIP_REFUSED, MG_REASON_TIMED_OUT,
+                                             MG_REASON_SIGNAL_REFUSED};
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
         if (mg_slice_is(change->reason, mg_reason_name(reasons[i]))) {
             return true;
         }
     }
     return false;
+}
+
+/* The end of a wait for a signal. */
+static void wait_note(struct mg_play *play, const struct mg_desk_change *change)
+{
+    bool *seen = play->coverage->seen[change->step];
+    if (play->workflow->steps[change->step].signal == NULL) {
+        return;
+    }
+    seen[MG_BRANCH_TIMED_OUT] =
+        seen[MG_BRANCH_TIMED_OUT] || mg_slice_is(change->reason, mg_reason_name(MG_REASON_TIMED_OUT));
+    seen[MG_BRANCH_ANSWER_DONE] = seen[MG_BRANCH_ANSWER_DONE] || change->to == MG_STEP_DONE;
+    seen[MG_BRANCH_ANSWER_REFUSED] = seen[MG_BRANCH_ANSWER_REFUSED] ||
+                                     (change->to == MG_STEP_FAILED &&
+                                      mg_slice_is(change->reason, mg_reason_name(MG_REASON_SIGNAL_REFUSED)));
 }
 
 static void on_change(void *arg, const struct mg_desk_change *change)
@@ -67,6 +81,7 @@ static void on_change(void *arg, const struct mg_desk_change *change)
     seen[MG_BRANCH_UNKNOWN] = seen[MG_BRANCH_UNKNOWN] || change->to == MG_STEP_UNKNOWN;
     seen[MG_BRANCH_UNDONE] = seen[MG_BRANCH_UNDONE] || change->to == MG_STEP_UNDONE;
     seen[MG_BRANCH_SKIPPED] = seen[MG_BRANCH_SKIPPED] || change->to == MG_STEP_SKIPPED;
+    wait_note(play, change);
 }
 
 static void condition_note(struct mg_play *play, int row, int number, bool is_true)
@@ -113,11 +128,27 @@ static void doubts_note(struct mg_play *play)
 
 /* ---- the run ---- */
 
+void mg_play_await(struct mg_play *play, const struct mg_coming *coming)
+{
+    struct mg_coming *copy = mg_arena_alloc(play->rehearsal->arena, sizeof(*copy));
+    struct mg_coming **place = &play->coming;
+    if (copy == NULL) {
+        play->has_failed = true;
+        return;
+    }
+    while (*place != NULL && (*place)->at_ms <= coming->at_ms) {
+        place = &(*place)->next;
+    }
+    *copy = *coming;
+    copy->next = *place;
+    *place = copy;
+}
+
 /* The order's own requirements, which a submission meets after the shape of its payload. */
 static void requirements_note(struct mg_play *play)
 {
     const struct mg_render_input input = {.workflow = play->workflow,
-                                          .order_id = ORDER_ID,
+                                          .order_id = MG_DESK_ORDER_ID,
                                           .payload = play->one->payload,
                                           .accepted_at_ms = play->one->accepted_at_ms};
     struct mg_err err;
@@ -133,7 +164,7 @@ static bool submit(struct mg_play *play)
     mg_buf_init(&body, SUBMISSION_MAX_BYTES);
     struct mg_json_writer json = mg_json_compact(&body);
     mg_json_object_begin(&json);
-    mg_json_member_word(&json, "order_id", ORDER_ID);
+    mg_json_member_word(&json, "order_id", MG_DESK_ORDER_ID);
     mg_json_member_word(&json, "workflow", play->workflow->name);
     mg_json_member_raw(&json, "payload", play->one->payload);
     mg_json_object_end(&json);
@@ -143,19 +174,44 @@ static bool submit(struct mg_play *play)
     return is_done;
 }
 
-/* The next cause: a reply that has come, or a question of the supervisor. False: nothing is left. */
+static void signal_give(struct mg_play *play, const struct mg_case_signal *of)
+{
+    struct mg_desk_signal signal = {
+        .name = of->name,
+        .id = of->id,
+        .by = of->by,
+        .payload = of->payload.data != NULL ? of->payload : mg_slice_of("null"),
+    };
+    play->has_failed = !mg_desk_signal(play->desk, &signal, play->now_ms) || play->has_failed;
+    bool is_taken = signal.outcome == MG_SIGNAL_TAKEN || signal.outcome == MG_SIGNAL_KEPT ||
+                    signal.outcome == MG_SIGNAL_COUNTED;
+    if (of->answer == MG_SIGNAL_NONE ? !is_taken : signal.outcome != of->answer) {
+        mg_play_fault(
+            play, of->pointer, "expected %s, and it was %s (%s)",
+            of->answer == MG_SIGNAL_NONE ? "taken, kept or counted" : mg_signal_outcome_name(of->answer),
+            signal.outcome == MG_SIGNAL_NONE ? "for no order" : mg_signal_outcome_name(signal.outcome),
+            signal.text);
+    }
+}
+
+/* The next cause: a reply or a signal that has come, or a question of the supervisor. False: nothing is left.
+ */
 static bool cause_take(struct mg_play *play)
 {
     struct mg_coming *coming = play->coming;
     int64_t due_ms = mg_desk_due_ms(play->desk);
-    bool is_reply = coming != NULL && (due_ms == 0 || coming->at_ms <= due_ms);
-    if (!is_reply && due_ms == 0) {
+    bool has_come = coming != NULL && (due_ms == 0 || coming->at_ms <= due_ms);
+    if (!has_come && due_ms == 0) {
         return false;
     }
-    int64_t at_ms = is_reply ? coming->at_ms : due_ms;
+    int64_t at_ms = has_come ? coming->at_ms : due_ms;
     play->now_ms = at_ms > play->now_ms ? at_ms : play->now_ms;
-    if (is_reply) {
+    if (has_come) {
         play->coming = coming->next;
+    }
+    if (has_come && coming->signal != NULL) {
+        signal_give(play, coming->signal);
+    } else if (has_come) {
         play->has_failed = !mg_desk_reply(play->desk, coming->body, play->now_ms) || play->has_failed;
     } else {
         play->has_failed = !mg_desk_ask(play->desk, play->now_ms) || play->has_failed;
@@ -164,9 +220,18 @@ static bool cause_take(struct mg_play *play)
     return true;
 }
 
+static void signals_await(struct mg_play *play)
+{
+    for (const struct mg_case_signal *signal = play->one->signals; signal != NULL; signal = signal->next) {
+        mg_play_await(
+            play, &(struct mg_coming){.at_ms = play->one->accepted_at_ms + signal->at_ms, .signal = signal});
+    }
+}
+
 static void run(struct mg_play *play)
 {
     int count = 0;
+    signals_await(play);
     play->has_failed = !submit(play) || play->has_failed;
     while (!play->has_failed && !play->lacks_answer && cause_take(play)) {
         if (++count >= CAUSES_MAX) {

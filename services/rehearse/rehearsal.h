@@ -23,10 +23,11 @@ enum mg_branch {
     MG_BRANCH_REFUSED, /* no further attempt was made: the step failed */
     MG_BRANCH_UNKNOWN, /* for a while it was not known whether it had happened */
     MG_BRANCH_UNDONE,
-    MG_BRANCH_SKIPPED, /* its condition was false, or a step that it needs was skipped */
+    MG_BRANCH_SKIPPED,   /* its condition was false, or a step that it needs was skipped */
+    MG_BRANCH_TIMED_OUT, /* no signal ended its wait */
     MG_BRANCH_WHEN_TRUE,
     MG_BRANCH_WHEN_FALSE,
-    /* The meaning of a good answer by `done_when` and `refused_when`. */
+    /* The meaning of a good answer, or of signals, by `done_when` and `refused_when`. */
     MG_BRANCH_ANSWER_DONE,
     MG_BRANCH_ANSWER_REFUSED,
     MG_BRANCH_ANSWER_OPEN, /* neither: the service has not finished */

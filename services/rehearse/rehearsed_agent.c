@@ -95,20 +95,14 @@ static void reply_send(struct mg_play *play, const struct mg_service *service,
                            !mg_classify_is_json_type(answer->content_type);
     mg_reply_parts_take(service, answer->body, has_text_result, reading, &words, verdict, &parts);
     mg_tries_reply_write(service, request, verdict, tries->may_still_act, &parts, &body);
-    struct mg_coming *coming = mg_arena_alloc(play->rehearsal->arena, sizeof(*coming));
     struct mg_slice copy = mg_arena_copy(play->rehearsal->arena, mg_buf_slice(&body));
-    play->has_failed = play->has_failed || body.failed || coming == NULL || copy.data == NULL;
+    play->has_failed = play->has_failed || body.failed || copy.data == NULL;
     mg_buf_finish(&words);
     mg_buf_finish(&body);
     if (play->has_failed) {
         return;
     }
-    struct mg_coming **place = &play->coming;
-    while (*place != NULL && (*place)->at_ms <= at_ms) {
-        place = &(*place)->next;
-    }
-    *coming = (struct mg_coming){.next = *place, .at_ms = at_ms, .body = copy};
-    *place = coming;
+    mg_play_await(play, &(struct mg_coming){.at_ms = at_ms, .body = copy});
 }
 
 /* One call. False: the agent stays silent, or has no answer. */

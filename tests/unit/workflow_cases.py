@@ -22,6 +22,7 @@ SAMPLES = {
     "trip": ("deploy/sample/workflows/trip.json", "deploy/sample/cases/trip.json"),
     "returns": ("deploy/sample/workflows/returns.json", "deploy/sample/cases/returns.json"),
     "values": ("proto/examples/workflow/valid/values.json", "proto/examples/cases/valid/values.json"),
+    "signals": ("proto/examples/workflow/valid/waits_for_signals.json", "proto/examples/cases/valid/signals.json"),
     "parallel": ("proto/examples/workflow/valid/parallel.json", "proto/examples/cases/valid/parallel.json"),
 }
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("MAKEGOOD_", "PG"))}
@@ -129,6 +130,33 @@ class Cases(unittest.TestCase):
         cases = self.changed((f"{SOURCE}/deploy/sample/services/payment.json", str(path)))
         self.fails(cases, "/cases/1/expect/end: expected compensated, and the order ended as processed")
 
+    def test_a_signal_becomes_what_it_does_in_the_scheduler(self):
+        """Early, counted, repeated, late and refused signals, and time-outs: each told by the scheduler's own words."""
+        files = [SOURCE / file for file in SAMPLES["signals"]]
+        text, path = files[1].read_text(encoding="utf-8"), pathlib.Path(self.folder.name, "signals.json")
+        for old, new, where in (
+                ('"ok": true}, "answer": "counted"}', '"ok": true}, "answer": "taken"}',
+                 "/cases/0/signals/0: expected taken, and it was counted (it counts, and the step needs more)"),
+                (', "answer": "refused"}', "}", "/cases/0/signals/1: expected taken, kept or counted, and it was refused (the step needs signals of several"),
+                ('"by": "client", ', '"by": "client:psp", ', None),
+                ('"by": "client", "payload": {"ok": true}, "answer": "refused"', '"by": "cyn", "payload": {"ok": true}, "answer": "refused"',
+                 "/cases/0/signals/2: expected refused, and it was taken (its step is done)"),
+                ('"answer": "kept"', '"answer": "late"', "/cases/0/signals/3: expected late, and it was kept (it is kept until its step begins"),
+                ('"id": "evt_1", "by": "client:psp", "payload": {"state": "settled"}, "answer": "dup', '"by": "client:psp", "answer": "dup',
+                 "/cases/0/signals/4: expected duplicate, and it was kept"),
+                (', "answer": "late"', "", "/cases/0/signals/6: expected taken, kept or counted, and it was late (late: no step"),
+                ('"at": "2d", "signal": "approved", "by": "bob"', '"at": "4d", "signal": "approved", "by": "bob"', "/cases/1/expect/cause/code"),
+                ('"signals": [{"at": "1h", "signal": "approved", "by": "ann"', '"signals": [{"at": "1h", "signal": "approved", "by": "ann", "payload": 1}, {"at": "4d", "signal": "approved", "by": "bob"',
+                 "/cases/2/signals/1: expected taken, kept or counted, and it was late"),
+        ):
+            with self.subTest(where=where, new=new):
+                self.assertIn(old, text)
+                path.write_text(text.replace(old, new, 1), encoding="utf-8")
+                if where is None:
+                    self.assertEqual(run(files[0], path).returncode, DONE)
+                else:
+                    self.fails(path, where, workflow=files[0])
+
     def test_an_answer_too_many_or_too_few_is_a_fault(self):
         self.fails(self.changed(('"answers": { "charge": [{ "status": 402',
                                  '"answers": { "book": [{ "status": 200 }], "charge": [{ "status": 402')),
@@ -174,6 +202,10 @@ class Cases(unittest.TestCase):
                   "transfer.unknown", "transfer.undone", "transfer.when.true", "ticket.unknown"]),
                 ("returns", ["a person inspects", "the person rejects"], ["inspect.failed", "inspect.answer.refused", "inspect.answer.open"]),
                 ("returns", ["a condition that"], ["require.0.refused"]),
+                ("signals", ["nobody approves"], ["approve.timed_out"]),
+                ("signals", ["one of two"], ["approve.answer.refused"]),
+                ("signals", ["a small order"], ["approve.skipped", "approve.when.false", "settled.skipped", "settled.timed_out"]),
+                ("signals", ["two people"], ["approve.done", "settled.done"]),
         ):
             with self.subTest(sample=sample, names=names):
                 self.assertEqual(sorted(self.without(sample, *names)), sorted(missing))
