@@ -31,6 +31,14 @@ static void on_gone(void *arg)
 
 /* ---- orders ---- */
 
+/* What became of a signal. A late one says so itself. */
+static void signal_words(const struct mg_command_result *result, char *ret_text, size_t size)
+{
+    bool is_late = result->signal == MG_SIGNAL_LATE;
+    (void)snprintf(ret_text, size, "the signal is %s%s%s",
+                   is_late ? "" : mg_signal_outcome_name(result->signal), is_late ? "" : ": ", result->text);
+}
+
 static void on_commanded(void *arg, const struct mg_command_result *result)
 {
     static const unsigned int statuses[] = {[MG_COMMAND_DONE] = 200,
@@ -43,7 +51,9 @@ static void on_commanded(void *arg, const struct mg_command_result *result)
         mg_change_end(change, 202, "no scheduler has answered yet; the command may still be carried out");
         return;
     }
-    if (result->verdict == MG_COMMAND_DONE) {
+    if (result->signal != MG_SIGNAL_NONE) {
+        signal_words(result, text, sizeof(text));
+    } else if (result->verdict == MG_COMMAND_DONE) {
         (void)snprintf(text, sizeof(text), "the order is %s", mg_order_state_name(result->state));
     } else {
         (void)snprintf(text, sizeof(text), "%s: %s", mg_command_verdict_name(result->verdict), result->text);
@@ -78,6 +88,42 @@ static void command_id_make(const struct mg_change *change, uint64_t version, co
     mg_buf_finish(&identity);
 }
 
+static const char *version_read(struct mg_change *change, struct mg_slice body)
+{
+    change->command.version = mg_member_number(body, "/version");
+    return change->command.version == 0 ? "version: expected the version of the order as shown" : NULL;
+}
+
+/* The name and the payload of a signal: JSON in a text, whose digits no browser has changed. NULL: they are
+ * valid; else the reason for a refusal. */
+static const char *signal_read(struct mg_change *change, struct mg_slice body)
+{
+    static const struct mg_json_limits limits = {
+        .max_bytes = MG_SIGNAL_PAYLOAD_MAX, .max_depth = 32, .max_members = 10000, .any_number = true};
+    struct mg_command *command = &change->command;
+    struct mg_slice quoted = mg_json_find(body, "/payload");
+    struct mg_buf payload;
+    struct mg_err err;
+    if (!mg_document_text(body, "/signal", command->signal, sizeof(command->signal)) ||
+        !mg_name_is_valid(command->signal, strlen(command->signal))) {
+        return "signal: expected the name of a signal";
+    }
+    if (quoted.data == NULL) {
+        return NULL;
+    }
+    mg_buf_init(&payload, MG_SIGNAL_PAYLOAD_MAX + 1);
+    bool is_read = mg_json_string(quoted, &payload) && !payload.failed &&
+                   mg_json_check(mg_buf_slice(&payload), &limits, &err) == MG_OK;
+    change->payload = is_read ? strndup(payload.data, payload.len) : NULL;
+    mg_buf_finish(&payload);
+    if (change->payload == NULL) {
+        return is_read ? "payload: out of memory; try again"
+                       : "payload: expected JSON of at most 64 KiB, such as true or {\"ok\": true}";
+    }
+    command->payload = mg_slice_of(change->payload);
+    return NULL;
+}
+
 /* NULL: the request is valid; else the reason for a refusal. */
 static const char *order_read(struct mg_change *change, struct mg_slice body)
 {
@@ -87,7 +133,8 @@ static const char *order_read(struct mg_change *change, struct mg_slice body)
     } verbs[] = {{"resume", MG_CAUSE_RESUME},
                  {"restart", MG_CAUSE_RESTART},
                  {"compensate", MG_CAUSE_COMPENSATE},
-                 {"cancel", MG_CAUSE_CANCEL}};
+                 {"cancel", MG_CAUSE_CANCEL},
+                 {"signal", MG_CAUSE_SIGNAL}};
     struct mg_command *command = &change->command;
     char click[MG_UUID_SIZE];
     *command = (struct mg_command){.outcome = MG_OUTCOME_DONE};
@@ -101,9 +148,10 @@ static const char *order_read(struct mg_change *change, struct mg_slice body)
     if (!is_known || !mg_order_id_is_valid(change->id, strlen(change->id))) {
         return "unknown verb, or invalid order id";
     }
-    command->version = mg_member_number(body, "/version");
-    if (command->version == 0) {
-        return "version: expected the version of the order as shown";
+    const char *wrong =
+        command->kind == MG_CAUSE_SIGNAL ? signal_read(change, body) : version_read(change, body);
+    if (wrong != NULL) {
+        return wrong;
     }
     (void)mg_document_text(body, "/command_id", click, sizeof(click));
     command_id_make(change, command->version, click, command->command_id);
@@ -267,7 +315,11 @@ static void change_note(struct mg_change *change)
     } else { /* "orders" gives "order" */
         (void)snprintf(verb, sizeof(verb), "%.*s %s", (int)strlen(change->noun) - 1, change->noun,
                        change->verb);
-        mg_json_member_int(&json, "version", (int64_t)change->command.version);
+        if (change->command.kind == MG_CAUSE_SIGNAL) {
+            mg_json_member_string(&json, "signal", change->command.signal);
+        } else {
+            mg_json_member_int(&json, "version", (int64_t)change->command.version);
+        }
     }
     mg_json_object_end(&json);
     const struct mg_operator_action action = {.by = change->by,

@@ -111,6 +111,7 @@ struct mg_change *mg_change_create(struct mg_console *console, struct mg_http_ex
 void mg_change_free(struct mg_change *change)
 {
     LIST_REMOVE(change, entry);
+    free(change->payload);
     free(change);
 }
 

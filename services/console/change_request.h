@@ -15,7 +15,8 @@ struct mg_change {
     struct mg_http_exchange *request; /* NULL: the connection is closed */
     char by[MG_USER_NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1];
     char noun[MG_PATH_PART_SIZE], id[MG_PATH_PART_SIZE], verb[MG_PATH_PART_SIZE];
-    struct mg_command command;                         /* of an order's change */
+    struct mg_command command; /* of an order's change */
+    char *payload;             /* of a signal: JSON, which the command borrows; owned */
     char queue[MG_PATH_PART_SIZE], mark[MG_MARK_SIZE]; /* of a dead letter's change */
     char refusal[MG_BULK_REFUSAL_SIZE];                /* which member is wrong */
     int64_t orders_max; /* of a bulk action: the number of orders that the operator confirmed */

@@ -66,11 +66,17 @@ static const struct {
     query_fn *query;
     const char *parameters; /* separated by blanks */
 } QUERIES[] = {
-    {"orders", false, mg_query_orders, FILTERS},     {"orders", true, mg_query_order, ""},
-    {"failures", false, mg_query_failures, FILTERS}, {"alerts", false, mg_query_alerts, "all"},
-    {"services", false, mg_query_services, ""},      {"workflows", false, mg_query_workflows, ""},
-    {"bulk", false, mg_query_bulk_list, ""},         {"bulk", true, mg_query_bulk, "result after"},
-    {"choice", false, mg_query_choice, FILTERS},     {"find", false, mg_query_find, "text"},
+    {"orders", false, mg_query_orders, FILTERS},
+    {"orders", true, mg_query_order, ""},
+    {"failures", false, mg_query_failures, FILTERS},
+    {"alerts", false, mg_query_alerts, "all"},
+    {"services", false, mg_query_services, ""},
+    {"workflows", false, mg_query_workflows, ""},
+    {"bulk", false, mg_query_bulk_list, ""},
+    {"bulk", true, mg_query_bulk, "result after"},
+    {"choice", false, mg_query_choice, FILTERS},
+    {"find", false, mg_query_find, "text"},
+    {"waiting", false, mg_query_waiting, "signal workflow order after"},
 };
 
 /* A misspelled filter would show, or choose, more than was meant. False: it has been refused. */

@@ -10,6 +10,7 @@
 #include "core/key.h"
 #include "core/words.h"
 #include "json/json.h"
+#include "json/scan.h"
 #include "operator/explain.h"
 #include "operator/graph.h"
 #include "operator/helpful_verbs.h"
@@ -317,7 +318,7 @@ enum { PLACE_DOSSIER, PLACE_ROW, PLACE_STEPS, PLACE_REPORTS };
 enum { ORDER_HOT, ORDER_ARCHIVED = PLACE_REPORTS, ORDER_SERVICES = 2 * PLACE_REPORTS, ORDER_CONTROLLED };
 
 /* JSON that becomes a string: browsers would turn 14.00 into 14. */
-static const char *const STEP_QUOTED[] = {"result", NULL};
+static const char *const STEP_QUOTED[] = {"result", "open", NULL};
 
 /* The buttons that the core would take now; none of these members: it is not known. */
 static void verbs_write(struct mg_json_writer *json, const struct mg_explain_facts *facts)
@@ -486,6 +487,106 @@ bool mg_query_workflows(struct mg_page *page, struct mg_query *query)
     query_add(query, "workflows", MG_REPORT_WORKFLOWS, NULL);
     query_add(query, "steps", MG_REPORT_WORKFLOW_STEPS, NULL);
     return true;
+}
+
+/* ---- steps that wait for a signal ---- */
+
+#define WAITS_LIMIT       "20"    /* each with the payload of its order */
+#define PAYLOAD_SHOWN_MAX "16384" /* a page of text; the order's own page has the rest */
+
+/* The buttons: each with its payload as text, so that its digits stay. Without any a person writes the
+ * payload. */
+static void choices_write(struct mg_json_writer *json, struct mg_slice choices)
+{
+    struct mg_json_walk walk;
+    struct mg_slice word, payload;
+    mg_json_member_array(json, "choices");
+    mg_json_walk_begin(&walk, choices);
+    while (choices.len > 0 && mg_json_walk_next(&walk, &word, &payload)) {
+        mg_json_element_object(json);
+        mg_json_member_raw(json, "word", word);
+        mg_json_member_text(json, "payload", mg_json_trim(payload));
+        mg_json_object_end(json);
+    }
+    mg_json_array_end(json);
+}
+
+/* Whether operators are among the senders. Without a list they are. */
+static bool may_operators_sign(struct mg_slice from)
+{
+    struct mg_json_walk walk;
+    struct mg_slice none, sender;
+    bool is_named = from.len == 0;
+    mg_json_walk_begin(&walk, from);
+    while (from.len > 0 && mg_json_walk_next(&walk, &none, &sender)) {
+        is_named = is_named || mg_slice_is(mg_json_trim(sender), "\"operator\"");
+    }
+    return is_named;
+}
+
+static void wait_write(struct mg_json_writer *json, const struct mg_table *waits, int row)
+{
+    static const char *const texts[] = {"order_id", "workflow", "step",       "signal",    "title",
+                                        "since",    "until",    "on_timeout", "signed_by", "payload"};
+    static const char *const raws[] = {"counted", "of", "labels"};
+    mg_json_element_object(json);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        mg_json_member_string_or_null(json, texts[i], mg_table_cell(waits, row, texts[i]));
+    }
+    for (size_t i = 0; i < sizeof(raws) / sizeof(raws[0]); i++) {
+        const char *raw = mg_table_cell(waits, row, raws[i]);
+        mg_json_member_raw(json, raws[i], mg_slice_of(raw[0] != '\0' ? raw : "null"));
+    }
+    mg_json_member_bool(json, "may_sign", may_operators_sign(mg_slice_of(mg_table_cell(waits, row, "from"))));
+    choices_write(json, mg_slice_of(mg_table_cell(waits, row, "choices")));
+    mg_json_object_end(json);
+}
+
+static unsigned int render_waiting(const struct mg_query *query, const struct mg_table *tables,
+                                   struct mg_buf *out)
+{
+    struct mg_json_writer json = answer_begin(query, tables, out);
+    mg_json_member_array(&json, "waiting");
+    for (int row = 0; row < tables[0].row_count; row++) {
+        if (mg_table_cell(&tables[0], row, "order_id")[0] != '\0') {
+            wait_write(&json, &tables[0], row);
+        }
+    }
+    mg_json_array_end(&json);
+    raw_write(&json, "looked_at", &tables[0], "looked_at");
+    mg_json_member_string_or_null(&json, "next", mg_table_cell(&tables[0], 0, "next"));
+    return answer_end(query, tables, &json);
+}
+
+/* The cursor MICROSECONDS/ORDER/POSITION that the previous page returned. */
+static bool is_wait_cursor(const char *text)
+{
+    char number[MG_PARAM_SIZE], order[MG_PARAM_SIZE];
+    size_t digits = strcspn(text, "/"), len = digits;
+    len += text[digits] == '/' ? 1 + strcspn(text + digits + 1, "/") : 0;
+    (void)snprintf(number, sizeof(number), "%.*s", (int)digits, text);
+    (void)snprintf(order, sizeof(order), "%.*s", len > digits ? (int)(len - digits) - 1 : 0,
+                   text + digits + 1);
+    const char *position = text[len] == '/' ? text + len + 1 : "";
+    return text[0] == '\0' || (number[0] != '\0' && is_number(number) && position[0] != '\0' &&
+                               is_number(position) && mg_order_id_is_valid(order, strlen(order)));
+}
+
+bool mg_query_waiting(struct mg_page *page, struct mg_query *query)
+{
+    const char *signal, *workflow, *order, *after;
+    if (!param_read(page, "signal", &signal) || !param_read(page, "workflow", &workflow) ||
+        !param_read(page, "order", &order) || !param_read(page, "after", &after)) {
+        return false;
+    }
+    const char *const params[MG_AWAITING_PARAMS + 1] = {
+        [MG_AWAITING_SIGNAL] = signal,     [MG_AWAITING_WORKFLOW] = workflow,
+        [MG_AWAITING_ORDER] = order,       [MG_AWAITING_CURSOR] = after,
+        [MG_AWAITING_LIMIT] = WAITS_LIMIT, [MG_AWAITING_PAYLOAD_MAX] = PAYLOAD_SHOWN_MAX,
+    };
+    query_begin(query, "waiting", render_waiting);
+    query_add(query, NULL, MG_REPORT_AWAITING, params);
+    return cursor_check(page, is_wait_cursor(after));
 }
 
 /* ---- bulk actions ---- */

@@ -38,7 +38,7 @@ def each_member_of_each_body_of_the_console_has_its_type(s):
     ids = {"orders": order.order_id, "services": "payment", "bulk": str(uuid.uuid4()), "alerts": alert["alert_id"]}
     good = {"token": TOKENS["operator"][1], "reason": "the test wants it", "version": int(s.process(order)["version"]), "command_id": str(uuid.uuid4()), "for": "10m",
             "concurrency": "2", "rate": "5", "verb": "resume", "workflow": "pay", "step": "charge", "service": "payment", "error": "http", "label": "a=b",
-            "canary": "5", "stop_above": "10", "ticket": uuid.uuid4().hex, "orders": 1, "queue": "orders.rejected", "mark": "x"}
+            "canary": "5", "stop_above": "10", "ticket": uuid.uuid4().hex, "orders": 1, "signal": "approved", "payload": "true", "queue": "orders.rejected", "mark": "x"}
     before, faults, count = kept(s), [], 0
     for noun, verb, texts, numbers in bodies():
         body = {name: good[name] for name in texts + numbers}
@@ -56,5 +56,5 @@ def each_member_of_each_body_of_the_console_has_its_type(s):
     assert kept(s) == before and not s.rows("SELECT 1 FROM bulk")
     assert count > 200, count
     names = {name for _, _, texts, numbers in bodies() for name in texts + numbers}
-    read = {name for path in MEMBERS.parent.glob("*.c") for name in re.findall(r'(?:mg_member_number|mg_document_text|count_read)\(body, "/(\w+)"', path.read_text(encoding="utf-8"))}
+    read = {name for path in MEMBERS.parent.glob("*.c") for name in re.findall(r'(?:mg_member_number|mg_document_text|mg_json_find|count_read)\(body, "/(\w+)"', path.read_text(encoding="utf-8"))}
     assert read == names, (read, names)

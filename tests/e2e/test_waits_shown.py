@@ -1,12 +1,15 @@
-"""What people see of a step that waits for a signal, with the tool."""
+"""What people see of a step that waits for a signal, and how they answer: with the tool and on the console."""
 
 import json
 
 from jsonschema import Draft202012Validator
 
 from harness import scenario, step
+from test_console import TOKENS, Console
 from test_export import SCHEMA, undescribed
 from test_signals import send, signal_step
+
+CLICK = "01234567-89ab-cdef-0123-456789abcdef"
 
 
 def listed(s, *words):
@@ -66,3 +69,47 @@ def an_early_signal_is_shown_until_its_step_begins(s):
     assert listed(s, "--waiting", "approved")[0] == []
     s.cluster.tool("service", "resume", "inventory", "--reason", "enough seen")
     s.client.wait_status(order, "processed")
+
+
+@scenario(services=("payment",))
+def two_people_approve_on_the_console_and_each_is_recorded(s):
+    """Would catch: an approval that nobody is recorded for, four eyes that are two, a payload whose digits a browser changed, and an
+    answer by a user who may only read."""
+    s.load_workflow("eyes", [signal_step("approve", of=2, within="200s", title="Above the limit", choices={"Yes": {"limit": 14.00}}, done_when="result.limit > 0"),
+                             signal_step("paid", signal="settled", within="100s", after=["approve"], **{"from": ["client:psp"]}),
+                             step("charge", "payment", after=["approve"])], labels={"customer": "${/payload/customer}"})
+    order = s.client.submit("eyes", {"customer": "ada", "total": 7.50})
+    s.wait_step(order, "approve", "waiting")
+    console = Console(s)
+    address, answer = f"orders/{order.order_id}/signal", {"reason": "the customer is known", "signal": "approved", "payload": '{"limit": 14.00}'}
+    console.login("reader")
+    assert console.post(address, answer, 403)["error"] == "rita has read-only access"
+    console.login("operator")
+    row, = console.get("waiting")["waiting"]
+    assert (row["order_id"], row["title"], row["on_timeout"], row["of"], row["signed_by"], row["labels"], row["may_sign"]) == (
+        order.order_id, "Above the limit", "fail", 2, None, {"customer": "ada"}, True), row
+    assert [(one["word"], json.loads(one["payload"])) for one in row["choices"]] == [("Yes", {"limit": 14})] and '"total": 7.5' in row["payload"], row
+    assert "payload: expected JSON" in console.post(address, {**answer, "payload": "{no"}, 400)["error"]
+    assert "reason" in console.post(address, {**answer, "reason": "x"}, 400)["error"]
+    assert console.post(address, {**answer, "command_id": CLICK})["text"] == "the signal is counted: it counts, and the step needs more"
+    assert console.post(address, {**answer, "command_id": CLICK})["text"] == "the signal is duplicate: this signal has come before"
+    refused = console.post(address, answer, 409)["error"]
+    assert refused == "the signal is refused: the step needs signals of several senders, and has this sender's", refused
+    shown = console.get(f"orders/{order.order_id}")
+    assert "(1 of 2, by otto)" in shown["explanation"] and console.get(f"waiting?order={order.order_id}")["waiting"][0]["signed_by"] == "otto", shown
+    anns = Console(s, tokens={"operator": ("ann", TOKENS["operator"][1])})
+    anns.login("operator")
+    assert anns.post(address, answer)["text"] == "the signal is taken: its step is done"
+    s.wait_step(order, "paid", "waiting")
+    assert console.get("waiting?signal=settled")["waiting"][0]["may_sign"] is False
+    refused = console.post(address, {**answer, "signal": "settled"}, 409)["error"]
+    assert "its sender is not in" in refused, refused
+    assert "late: no step" in console.post(address, answer, 409)["error"]
+    assert console.post(address, {**answer, "signal": "aproved"}, 400)["error"].startswith("invalid: no step")
+    assert json.loads(s.step(order, "approve")["result"]) == {"limit": 14.00} and "14.00" in s.step(order, "approve")["result"]
+    noted = s.rows("SELECT by_whom, verb, subject, reason, detail FROM operator_action WHERE verb = 'order signal' ORDER BY action_id")
+    assert {(row["by_whom"], row["subject"], row["reason"]) for row in noted} >= {(who, order.order_id, "the customer is known") for who in ("otto", "ann")}, noted
+    assert {event["by_whom"]: event["reason"] for event in s.events(order) if event["cause_kind"] == "signal"} == {
+        who: "the customer is known" for who in ("otto", "ann")}
+    s.cluster.tool("order", "cancel", order.order_id, "--reason", "enough seen")
+    s.client.wait_status(order, "cancelled")

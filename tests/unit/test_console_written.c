@@ -283,6 +283,43 @@ START_TEST(lists)
 }
 END_TEST
 
+/* Would catch: a button whose payload a browser has changed, a choice for a person who may not answer, and an
+ * order's payload as JSON of the page. */
+START_TEST(waits_have_their_buttons)
+{
+    static const char *const columns[] = {"order_id", "signal",  "counted", "of",
+                                          "from",     "choices", "payload", "looked_at"};
+    static const char *const ours[] = {"o-1",
+                                       "approved",
+                                       "1",
+                                       "2",
+                                       "[\"client:psp\", \"operator\"]",
+                                       "{\"Yes\": {\"limit\": 14.00}, \"No\": false}",
+                                       "{\"total\": 7.50}",
+                                       "3"};
+    static const char *const theirs[] = {"o-2", "settled", "0", "1", "[\"client\"]", NULL, NULL, "3"};
+    tables_clear();
+    rows_put(0, 1, 8, columns, ours);
+    render(mg_query_waiting, NULL);
+    ck_assert_ptr_nonnull(strstr(out.data, "{\"waiting\": [{\"order_id\": \"o-1\", \"workflow\": null, "));
+    ck_assert_ptr_nonnull(strstr(
+        out.data,
+        "\"payload\": \"{\\\"total\\\": 7.50}\", \"counted\": 1, \"of\": 2, \"labels\": null, "
+        "\"may_sign\": true, \"choices\": [{\"word\": \"Yes\", \"payload\": \"{\\\"limit\\\": 14.00}\"}, "
+        "{\"word\": \"No\", \"payload\": \"false\"}]}], \"looked_at\": 3, \"next\": null}"));
+    mg_buf_clear(&out);
+    tables_clear();
+    rows_put(0, 1, 8, columns, theirs);
+    render(mg_query_waiting, NULL);
+    ck_assert_ptr_nonnull(strstr(out.data, "\"payload\": null, \"counted\": 0, \"of\": 1, \"labels\": null, "
+                                           "\"may_sign\": false, \"choices\": []}]"));
+    mg_buf_clear(&out);
+    page_put(0, NULL, "1/o-9/0");
+    render(mg_query_waiting, NULL);
+    assert_written(200, "{\"waiting\": [], \"looked_at\": 7, \"next\": \"1/o-9/0\"}");
+}
+END_TEST
+
 START_TEST(groups_of_failures)
 {
     static const char *const columns[] = {"looked_at", "is_full", "oldest"}, *const cells[] = {"7", "t", "x"};
@@ -403,6 +440,7 @@ int main(void)
     tcase_add_test(tests, an_order);
     tcase_add_test(tests, an_order_with_all_its_steps);
     tcase_add_test(tests, lists);
+    tcase_add_test(tests, waits_have_their_buttons);
     tcase_add_test(tests, groups_of_failures);
     tcase_add_test(tests, bulks);
     tcase_add_test(tests, dead_letters);

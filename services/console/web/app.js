@@ -8,6 +8,7 @@ const VIEWS = [
   {path: "/orders", name: "Orders", key: "r", file: "/orders.js"},
   {path: "/failures", name: "Failures", key: "f", file: "/failures.js"},
   {path: "/bulk", name: "Bulk actions", key: "b", file: "/bulk_list.js"},
+  {path: "/waiting", name: "Waiting", key: "p", file: "/waiting.js"},
   {path: "/alerts", name: "Alerts", key: "a", file: "/alerts.js"},
   {path: "/dead", name: "Dead letters", key: "d", file: "/dead.js"},
   {path: "/services", name: "Services", key: "s", file: "/services.js"},
@@ -16,6 +17,7 @@ const VIEWS = [
 const ONE_OF = [ // views of one object, below the list of all
   {below: "/orders", name: "Order", file: "/order.js"},
   {below: "/bulk", name: "Bulk action", file: "/bulk.js"},
+  {below: "/waiting", name: "Waiting", file: "/waiting.js"},
 ];
 const FIND = {path: "/find", name: "Search", file: "/find.js"};
 const LOGIN = {...VIEWS[0], path: "/login"};

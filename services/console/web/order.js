@@ -93,7 +93,7 @@ function stepsShow(data) {
     {name: "attempts", number: true, cell: (row) => number(row.attempt)},
     {name: "failures", number: true, cell: (row) => number(row.failure_count)},
     {name: "reason", cell: (row) => [row.why ?? (row.reason === "none" ? "" : words(row.reason)),
-      row.due_at && !FOR_GATE.includes(row.reason) && [" until ", when(row.due_at)]]},
+      row.due_at && !FOR_GATE.includes(row.reason) && row.reason !== "awaiting_signal" && [" until ", when(row.due_at)]]},
     {name: "last failure", cell: (row) => (row.why !== null && row.why === row.error_text) || row.error_code === "result_unreadable" ? "" : [row.error_code && h("code", {}, row.error_code), " ", row.error_text ?? "", row.error_message ? `: ${row.error_message}` : "",
       row.error_body && h("details", {}, h("summary", {}, "answer"), bytes(`answer to ${row.step}`, row.error_body))]},
     {name: "result", cell: (row) => (row.result === null ? row.unreadable && `cannot be read: ${row.unreadable}` : h("details", {}, h("summary", {}, "show"), bytes(`result of ${row.step}`, row.result)))},
@@ -155,7 +155,8 @@ export async function show({main, path}) {
     const {order} = data.dossier;
     morph(main, h("div", {},
       h("div", {class: "head"}, h("h1", {}, "Order ", h("span", {class: "id"}, orderId)), badge(order.state)),
-      h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, h("p", {}, `${data.explanation[0].toUpperCase()}${data.explanation.slice(1)}.`), data.archived_on === "" && acts(order, data.verbs, orderId, again)),
+      h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, h("p", {}, `${data.explanation[0].toUpperCase()}${data.explanation.slice(1)}.`), data.steps.some((step) => step.reason === "awaiting_signal") && h("p", {}, h("a", {class: "button", href: `/waiting/${encodeURIComponent(orderId)}`}, "Answer")),
+        data.archived_on === "" && acts(order, data.verbs, orderId, again)),
       graphShow(data.graph, data.steps), bars(data.dossier), story(data.dossier, shown, draw), stepsShow(data), factsShow(data.dossier), bytesShow(data)));
   };
   async function again() {
