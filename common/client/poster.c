@@ -40,9 +40,9 @@ struct mg_poster {
     bool (*on_status)(void *arg, struct mg_posting *posting, struct mg_slice body);
     void (*on_state)(void *arg, bool is_up, const char *reason);
     void *arg;
-    char exchange[MG_QUEUE_NAME_SIZE];
-    char reply_queue[QUEUE_SIZE]; /* "": none yet */
-    bool has_own_queue;           /* the client's, which outlives connections */
+    char exchange[MG_QUEUE_NAME_SIZE], signals[MG_QUEUE_NAME_SIZE]; /* "": a client without a name has none */
+    char reply_queue[QUEUE_SIZE];                                   /* "": none yet */
+    bool has_own_queue; /* the client's, which outlives connections */
 
     struct posting_list in_hand, due;
     TAILQ_HEAD(, mg_post) posts;
@@ -163,10 +163,12 @@ static bool posting_send(struct mg_poster *poster, struct mg_posting *posting)
     if (post == NULL) {
         return false;
     }
-    struct mg_message message = {.exchange = poster->exchange,
-                                 .routing_key = posting->is_high ? MG_QUEUE_INTAKE_HIGH : MG_QUEUE_INTAKE,
-                                 .type = "submission",
-                                 .message_id = posting->order_id,
+    bool is_signal = posting->signal != NULL;
+    const char *intake = posting->is_high ? MG_QUEUE_INTAKE_HIGH : MG_QUEUE_INTAKE;
+    struct mg_message message = {.exchange = is_signal ? poster->signals : poster->exchange,
+                                 .routing_key = is_signal ? posting->signal : intake,
+                                 .type = is_signal ? "command" : "submission",
+                                 .message_id = is_signal ? posting->signal_id : posting->order_id,
                                  .correlation_id = posting->order_id,
                                  .reply_to = poster->wants_statuses ? poster->reply_queue : NULL,
                                  .traceparent = posting->traceparent,
@@ -267,6 +269,7 @@ static enum mg_class poster_name(struct mg_poster *poster, const char *client, s
             client, MG_NAME_MAX);
     }
     (void)snprintf(poster->exchange, sizeof(poster->exchange), "%s%s", MG_INTAKE_PREFIX, client);
+    mg_topology_signal_exchange(client, poster->signals);
     (void)snprintf(poster->reply_queue, sizeof(poster->reply_queue), "%s%s.statuses", MG_CLIENT_PREFIX,
                    client);
     poster->has_own_queue = true;

@@ -1,5 +1,6 @@
 /*
  * Posts orders to the intake and receives their statuses: the behaviour of every client of ours, on a loop.
+ * Signals go the same way, to the client's exchange for them, and receive the schedulers' answer.
  *
  * An order has its id before its first post and keeps it, so it may be posted again: the same bytes under the
  * same id are the same order. It is posted until the broker has confirmed it. After a reconnect each order
@@ -17,11 +18,13 @@
 
 struct mg_post;
 
-/* One order. Its owner keeps it in place, with all that it points to, from mg_poster_add until
+/* One order, or one signal. Its owner keeps it in place, with all that it points to, from mg_poster_add until
  * mg_poster_remove or mg_poster_destroy. */
 struct mg_posting {
-    const char *order_id;    /* also message_id and correlation_id */
-    struct mg_slice body;    /* the submission, with this order_id */
+    const char *order_id;    /* also message_id and correlation_id; of a signal the latter alone */
+    const char *signal;      /* its name, if it is a signal; NULL: it is an order */
+    const char *signal_id;   /* its message_id */
+    struct mg_slice body;    /* the submission, with this order_id; the signal's command */
     bool is_high;            /* to the queue of high priority */
     const char *traceparent; /* NULL: none */
     void *owner;             /* free for the owner */
@@ -45,8 +48,8 @@ struct mg_poster_options {
     /* A post was settled. False: a post that was not confirmed is not repeated, or the order was removed
      * within the callback. True: it is repeated, after a refusal with a pause. */
     bool (*on_posted)(void *arg, struct mg_posting *posting, enum mg_publish_outcome outcome);
-    /* A message for an order in hand came, a status by its place. `body` lives until the callback returns.
-     * True: the order cannot go on, so a reconnect does not repeat it. */
+    /* A message for an order in hand came, a status by its place, or the answer to a signal. `body` lives
+     * until the callback returns. True: the order cannot go on, so a reconnect does not repeat it. */
     bool (*on_status)(void *arg, struct mg_posting *posting, struct mg_slice body);
     void (*on_state)(void *arg, bool is_up, const char *reason); /* as the broker's; NULL: not wanted */
     void *arg;

@@ -5,6 +5,7 @@
  *     next MS ORDER
  *     wait MS ORDER
  *     forget ORDER
+ *     signal MS ORDER NAME ID PAYLOAD             ORDER "=KEY": by a key
  *
  * Each line is answered by one: the error's code, its text, or the order's id or the status message.
  * Usage: library_client URL [CLIENT [CA-FILE [CERT-FILE KEY-FILE]]]
@@ -64,6 +65,17 @@ static void line_do(struct mg_client *client, char *words[WORDS_MAX], int count)
         enum mg_error_code code =
             mg_client_wait(client, words[2], strtol(words[1], NULL, 10), &status, &error);
         status_answer(code, status, &error);
+    } else if (count == WORDS_MAX && strcmp(words[0], "signal") == 0) {
+        char outcome[MG_CLIENT_OUTCOME_SIZE] = "-";
+        bool has_key = words[2][0] == '=';
+        const struct mg_client_signal signal = {.name = words[3],
+                                                .order_id = has_key ? NULL : words[2],
+                                                .key = has_key ? words[2] + 1 : NULL,
+                                                .payload = words[5],
+                                                .signal_id = words[4]};
+        enum mg_error_code code =
+            mg_client_send_signal(client, &signal, strtol(words[1], NULL, 10), outcome, &error);
+        printf("%d %s %s\n", (int)code, outcome, error.text);
     } else if (count == 2 && strcmp(words[0], "forget") == 0) {
         mg_client_forget(client, words[1]);
         printf("0\n");

@@ -8,9 +8,8 @@ import re
 import signal
 import threading
 
-import pika
-
 from harness import check_facts, scenario
+from stand_in import StandIn
 from test_gateway import Gateway as Door, TOKENS, contract_faults, logged
 
 SECRET, OLDER, FOREIGN = ("0123456789abcdef" * 4, "a secret of last year, long enough", "a secret of somebody else, long enough")
@@ -36,36 +35,6 @@ class Gateway(Door):
     def call_back(self, token, body=None, content_type="application/json"):
         status, headers, data = self.ask("POST", f"/v1/callbacks/{token}", body, client=None, Content_Type=content_type)
         return status, headers, data
-
-
-class StandIn:
-    """Takes orders.signals and answers each command with `answer`, a function of the command; None: not at all."""
-
-    def __init__(self, url):
-        self.taken, self.bodies, self.answer = [], [], lambda command: {"verdict": "done", "signal": "taken"}
-        self.connection = pika.BlockingConnection(pika.URLParameters(url))
-        self.channel = self.connection.channel()
-        self.channel.basic_consume("orders.signals", self.take)
-        self.thread = threading.Thread(target=self.channel.start_consuming)
-        self.thread.start()
-
-    def take(self, channel, method, properties, body):
-        command = json.loads(body)
-        self.taken.append((method.exchange, method.routing_key, properties, command))
-        self.bodies.append(body)
-        answer = self.answer(command)
-        if answer is not None:
-            result = {"v": 1, "command_id": command["command_id"], "text": "", **answer}
-            if "order_id" in command and answer["verdict"] != "invalid":
-                result |= {"order_id": command["order_id"], "version": 7, "state": "processing"}
-            channel.basic_publish("", properties.reply_to, json.dumps(result).encode(),
-                                  pika.BasicProperties(correlation_id=properties.correlation_id, type="command_result"))
-        channel.basic_ack(method.delivery_tag)
-
-    def end(self):
-        self.connection.add_callback_threadsafe(self.channel.stop_consuming)
-        self.thread.join()
-        self.connection.close()
 
 
 def token_of(order_id, step, generation=0, secret=SECRET):

@@ -323,6 +323,49 @@ START_TEST(an_absent_argument_is_refused)
 }
 END_TEST
 
+/* Would catch: a signal that another library refuses, or one that waits for its time-out to be refused. */
+START_TEST(a_wrong_signal_is_refused_at_once)
+{
+    static char key[MG_CLIENT_ORDER_ID_SIZE * 4], long_payload[70000];
+    memset(key, 'k', sizeof(key) - 1);
+    memset(long_payload, '1', sizeof(long_payload) - 1);
+    const struct mg_client_signal wrong[] = {
+        {0},
+        {.name = "paid"},
+        {.name = "Paid", .order_id = "o-1"},
+        {.name = "paid", .order_id = "o-1", .key = "k"},
+        {.name = "paid", .order_id = ""},
+        {.name = "paid", .key = ""},
+        {.name = "paid", .key = "a\tb"},
+        {.name = "paid", .key = "\xff"},
+        {.name = "paid", .key = key},
+        {.name = "paid", .order_id = "o-1", .signal_id = "a b"},
+        {.name = "paid", .order_id = "o-1", .payload = "{"},
+        {.name = "paid", .order_id = "o-1", .payload = "1,\"x\":2"},
+        {.name = "paid", .order_id = "o-1", .payload = long_payload},
+    };
+    struct mg_client *client = NULL, *nameless = client_open();
+    struct mg_error error = {0};
+    char outcome[MG_CLIENT_OUTCOME_SIZE] = "";
+    struct mg_client_options options = {.url = URL, .client = "shop"};
+    ck_assert_int_eq(mg_client_open(&options, &client, &error), MG_ERROR_NONE);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        ck_assert_msg(mg_client_send_signal(client, &wrong[i], 60000, outcome, &error) == MG_ERROR_INPUT,
+                      "%zu: %s", i, error.text);
+        ck_assert_ptr_null(strchr(error.text, '\t'));
+    }
+    ck_assert_int_eq(mg_client_send_signal(client, NULL, 60000, outcome, &error), MG_ERROR_INPUT);
+    const struct mg_client_signal good = {.name = "paid", .order_id = "o-1"};
+    ck_assert_int_eq(mg_client_send_signal(NULL, &good, 60000, outcome, &error), MG_ERROR_INPUT);
+    ck_assert_int_eq(mg_client_send_signal(nameless, &good, 60000, outcome, &error), MG_ERROR_INPUT);
+    ck_assert_int_eq(mg_client_send_signal(client, &good, 10, outcome, &error), MG_ERROR_TIMEOUT);
+    ck_assert_ptr_nonnull(strstr(error.text, "no scheduler has answered to signal paid"));
+    ck_assert_str_eq(outcome, "");
+    mg_client_close(client);
+    mg_client_close(nameless);
+}
+END_TEST
+
 static int in_child(struct mg_client *client, struct mg_agent *agent)
 {
     struct mg_error error = {0};
@@ -423,6 +466,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, each_wrong_argument_is_refused_at_once);
     tcase_add_test(tests, an_absent_argument_is_refused);
+    tcase_add_test(tests, a_wrong_signal_is_refused_at_once);
     tcase_add_test(tests, a_child_after_fork_is_refused);
     tcase_add_test(tests, a_cancellation_takes_effect_after_the_call);
     suite_add_tcase(suite, tests);

@@ -44,7 +44,8 @@ struct mg_client {
     int order_count, callers;
     uint64_t serial; /* of the newest order */
     bool is_closing;
-    char reason[REASON_SIZE]; /* why the broker is not up; "": it is */
+    char name[MG_NAME_MAX + 1]; /* "": none, so it sends no signals */
+    char reason[REASON_SIZE];   /* why the broker is not up; "": it is */
 };
 
 /* ---- the loop's thread ---- */
@@ -68,9 +69,32 @@ static bool on_posted(void *arg, struct mg_posting *posting, enum mg_publish_out
     return !is_refusal;
 }
 
+/* The schedulers' answer to a signal; any message without a verdict is passed over. */
+static bool answer_take(struct mg_client *client, struct mg_library_order *order, struct mg_slice body)
+{
+    struct mg_command_result answer;
+    struct mg_err err;
+    enum mg_class class = mg_command_result_parse(body, &answer, &err);
+    (void)pthread_mutex_lock(&client->lock);
+    if (class == MG_OK) {
+        order->answer = answer;
+        order->is_answered = true;
+    }
+    (void)pthread_cond_broadcast(&client->changed);
+    (void)pthread_mutex_unlock(&client->lock);
+    if (class != MG_OK) {
+        mg_log(MG_LOG_WARN, "an answer to a signal was passed over",
+               MG_LOG_TEXT("signal_id", order->signal_id), MG_LOG_TEXT("reason", err.text));
+    }
+    return class == MG_OK;
+}
+
 static bool on_status(void *arg, struct mg_posting *posting, struct mg_slice body)
 {
     struct mg_client *client = arg;
+    if (posting->signal != NULL) {
+        return answer_take(client, posting->owner, body);
+    }
     struct mg_library_order *order = posting->owner;
     struct mg_status_message status;
     struct mg_status_identity identity;
@@ -167,6 +191,7 @@ static enum mg_class client_start(struct mg_client *client, const struct mg_clie
         .on_state = on_state,
         .arg = client,
     };
+    (void)snprintf(client->name, sizeof(client->name), "%s", options->client != NULL ? options->client : "");
     client->loop = mg_loop_create_as_guest();
     client->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (client->loop == NULL || client->wake_fd < 0 ||
@@ -492,6 +517,89 @@ enum mg_error_code mg_client_submit(struct mg_client *client, const struct mg_cl
     mg_library_cancel_release(state);
     return code;
 }
+
+/* ---- signals ---- */
+
+static enum mg_error_code signal_refused(const struct mg_client *client, const struct mg_library_order *order,
+                                         char ret_outcome[MG_CLIENT_OUTCOME_SIZE], struct mg_error *error)
+{
+    bool is_full = order->refusal == MG_PUBLISH_REFUSED;
+    (void)snprintf(ret_outcome, MG_CLIENT_OUTCOME_SIZE, "%s", is_full ? "full" : "returned");
+    return is_full ? mg_error_set(error, MG_ERROR_REFUSED,
+                                  "the broker refused signal %s: orders.signals is full", order->signal)
+                   : mg_error_set(error, MG_ERROR_REFUSED,
+                                  "client %s may not send signal %s, or its queue is missing; run: makegood "
+                                  "broker apply --client %s --signal %s",
+                                  client->name, order->signal, client->name, order->signal);
+}
+
+static enum mg_error_code signal_answered(const struct mg_library_order *order,
+                                          char ret_outcome[MG_CLIENT_OUTCOME_SIZE], struct mg_error *error)
+{
+    const struct mg_command_result *answer = &order->answer;
+    (void)snprintf(ret_outcome, MG_CLIENT_OUTCOME_SIZE, "%s",
+                   answer->signal != MG_SIGNAL_NONE ? mg_signal_outcome_name(answer->signal)
+                                                    : mg_command_verdict_name(answer->verdict));
+    return answer->verdict == MG_COMMAND_DONE ? MG_ERROR_NONE
+                                              : mg_error_set(error, MG_ERROR_REFUSED, "signal %s: %s: %s",
+                                                             order->signal, ret_outcome, answer->text);
+}
+
+/* The call alone knows the signal's correlation id, so the signal stays in hand until its end here. */
+static enum mg_error_code signal_await(const struct call *call, struct mg_library_order *order,
+                                       char ret_outcome[MG_CLIENT_OUTCOME_SIZE], struct mg_error *error)
+{
+    struct mg_client *client = call->client;
+    while (!order->is_answered && order->refusal == MG_PUBLISH_CONFIRMED && !client->is_closing) {
+        if (!call_wait(call, INT64_MAX)) {
+            return mg_error_set(error, MG_ERROR_TIMEOUT,
+                                "no scheduler has answered to signal %s (signal_id %s) within %lld ms%s%s",
+                                order->signal, order->signal_id, (long long)call->timeout_ms,
+                                client->reason[0] != '\0' ? ": " : "", client->reason);
+        }
+    }
+    return order->is_answered                       ? signal_answered(order, ret_outcome, error)
+           : order->refusal != MG_PUBLISH_CONFIRMED ? signal_refused(client, order, ret_outcome, error)
+                                                    : closed(error);
+}
+
+static enum mg_error_code client_signal_held(struct mg_client *client, const struct mg_client_signal *wanted,
+                                             int64_t timeout_ms, char ret_outcome[MG_CLIENT_OUTCOME_SIZE],
+                                             struct mg_error *error)
+{
+    struct mg_library_order *order;
+    uint64_t serial;
+    enum mg_error_code code = client_check(client, "", error);
+    if (code == MG_ERROR_NONE && client->name[0] == '\0') {
+        code = mg_error_set(error, MG_ERROR_INPUT, "a client without a name sends no signals");
+    }
+    code = code == MG_ERROR_NONE ? mg_library_signal_create(client->name, wanted, &order, error) : code;
+    if (code != MG_ERROR_NONE) {
+        return code;
+    }
+    struct call call = call_begin(client, timeout_ms);
+    code = client->is_closing ? closed(error) : order_take(client, order, &serial, error);
+    if (code != MG_ERROR_NONE) {
+        mg_library_order_free(order);
+    } else {
+        code = signal_await(&call, order, ret_outcome, error);
+        order_drop(client, order);
+    }
+    call_end(client);
+    return code;
+}
+
+enum mg_error_code mg_client_send_signal(struct mg_client *client, const struct mg_client_signal *signal,
+                                         int64_t timeout_ms, char ret_outcome[MG_CLIENT_OUTCOME_SIZE],
+                                         struct mg_error *error)
+{
+    int state = mg_library_cancel_hold();
+    enum mg_error_code code = client_signal_held(client, signal, timeout_ms, ret_outcome, error);
+    mg_library_cancel_release(state);
+    return code;
+}
+
+/* ---- statuses ---- */
 
 /* The status that a call waits for, or NULL; and when to look again, by the clock since boot. */
 static const struct mg_kept_status *next_status(struct mg_library_order *order, int64_t *ret_due_ms)

@@ -1,4 +1,4 @@
-/* The bytes of an order, and the public form of its statuses. */
+/* The bytes of an order and of a signal, and the public form of an order's statuses. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,6 +173,88 @@ enum mg_error_code mg_library_order_create(const struct mg_client_order *wanted,
     order->posting.body = mg_buf_slice(&order->body);
     order->posting.traceparent = order->traceparent;
     order->posting.owner = order;
+    *ret_order = order;
+    return MG_ERROR_NONE;
+}
+
+/* ---- signals ---- */
+
+static enum mg_error_code signal_check(const struct mg_client_signal *wanted, struct mg_error *error)
+{
+    if (wanted == NULL || wanted->name == NULL || !mg_name_is_valid(wanted->name, strlen(wanted->name))) {
+        return mg_error_set(error, MG_ERROR_INPUT,
+                            "the name of a signal has 1 to %d characters a-z, 0-9, \"_\", \"-\", the first a "
+                            "letter: %.80s",
+                            MG_NAME_MAX, wanted != NULL && wanted->name != NULL ? wanted->name : "none");
+    }
+    if ((wanted->order_id == NULL) == (wanted->key == NULL)) {
+        return mg_error_set(error, MG_ERROR_INPUT, "a signal needs either an order_id or a key");
+    }
+    if (wanted->order_id != NULL && !mg_order_id_is_valid(wanted->order_id, strlen(wanted->order_id))) {
+        return mg_error_set(
+            error, MG_ERROR_INPUT,
+            "an order_id has 1 to %d characters A-Z, a-z, 0-9, \".\", \"_\", \":\", \"-\": %.80s",
+            MG_CLIENT_ORDER_ID_SIZE - 1, wanted->order_id);
+    }
+    if (wanted->key != NULL && !mg_signal_key_is_valid(wanted->key, strlen(wanted->key))) {
+        return mg_error_set(error, MG_ERROR_INPUT, "a key has " MG_SIGNAL_KEY_RIGHT ": %.80s", wanted->key);
+    }
+    if (wanted->signal_id != NULL && !mg_command_id_is_valid(wanted->signal_id, strlen(wanted->signal_id))) {
+        return mg_error_set(error, MG_ERROR_INPUT, "a signal_id has " MG_COMMAND_ID_RIGHT ": %.80s",
+                            wanted->signal_id);
+    }
+    return MG_ERROR_NONE;
+}
+
+static enum mg_class command_make(struct mg_library_order *order, const char *client,
+                                  const struct mg_client_signal *wanted, struct mg_err *err)
+{
+    struct mg_command command = {.kind = MG_CAUSE_SIGNAL,
+                                 .payload = mg_slice_of(wanted->payload != NULL ? wanted->payload : "null")};
+    if (mg_signal_payload_check(command.payload, err) != MG_OK) {
+        return mg_err_prefix(err, "the payload");
+    }
+    memcpy(command.command_id, order->signal_id, sizeof(command.command_id));
+    memcpy(command.signal, order->signal, sizeof(command.signal));
+    (void)snprintf(command.order_id, sizeof(command.order_id), "%s",
+                   wanted->order_id != NULL ? wanted->order_id : "");
+    (void)snprintf(command.key, sizeof(command.key), "%s", wanted->key != NULL ? wanted->key : "");
+    (void)snprintf(command.by, sizeof(command.by), "client %s", client);
+    mg_buf_init(&order->body, (size_t)2 * MG_SIGNAL_PAYLOAD_MAX);
+    mg_command_write(&command, &order->body);
+    return order->body.failed
+               ? mg_err_set(err, MG_TRANSIENT, "could not keep signal %s: no memory", order->signal_id)
+               : MG_OK;
+}
+
+enum mg_error_code mg_library_signal_create(const char *client, const struct mg_client_signal *wanted,
+                                            struct mg_library_order **ret_order, struct mg_error *error)
+{
+    struct mg_err err;
+    enum mg_error_code code = signal_check(wanted, error);
+    if (code != MG_ERROR_NONE) {
+        return code;
+    }
+    struct mg_library_order *order = calloc(1, sizeof(*order));
+    if (order == NULL) {
+        return mg_error_set(error, MG_ERROR_SYSTEM, "could not keep a signal: no memory");
+    }
+    mg_statuses_init(&order->statuses);
+    mg_uuid_random(order->order_id);
+    mg_uuid_random(order->signal_id);
+    if (wanted->signal_id != NULL) {
+        (void)snprintf(order->signal_id, sizeof(order->signal_id), "%s", wanted->signal_id);
+    }
+    (void)snprintf(order->signal, sizeof(order->signal), "%s", wanted->name);
+    if (command_make(order, client, wanted, &err) != MG_OK) {
+        mg_library_order_free(order);
+        return mg_error_from(error, &err);
+    }
+    order->posting = (struct mg_posting){.order_id = order->order_id,
+                                         .signal = order->signal,
+                                         .signal_id = order->signal_id,
+                                         .body = mg_buf_slice(&order->body),
+                                         .owner = order};
     *ret_order = order;
     return MG_ERROR_NONE;
 }

@@ -7,6 +7,7 @@
 #include "client/poster.h"
 #include "client/statuses.h"
 #include "makegood.h"
+#include "wire/command.h"
 
 /* Sets `error`, which may be NULL, and returns the code. The text is made plain: arguments are often input.
  */
@@ -30,13 +31,16 @@ void mg_library_cancel_release(int state);
 /* Opens the log of the process, once for all clients and agents. */
 void mg_library_log_start(void);
 
-/* One order in hand. Callers and the loop's thread change it under the client's lock. */
+/* One order in hand, or one signal. Callers and the loop's thread change it under the client's lock. */
 struct mg_library_order {
     TAILQ_ENTRY(mg_library_order)
     entry, move; /* in the client's list; among those on their way to the loop */
     struct mg_posting posting;
     struct mg_statuses statuses;
-    char order_id[MG_CLIENT_ORDER_ID_SIZE];
+    char order_id[MG_CLIENT_ORDER_ID_SIZE]; /* of a signal the correlation id, made for it */
+    char signal[MG_NAME_MAX + 1], signal_id[MG_COMMAND_ID_MAX + 1];
+    struct mg_command_result answer; /* to the signal */
+    bool is_answered;
     char *traceparent; /* NULL: none */
     struct mg_buf body;
     uint64_t serial;                 /* another order of the same id has another one */
@@ -50,6 +54,9 @@ struct mg_library_order {
 /* Writes and checks the submission. */
 enum mg_error_code mg_library_order_create(const struct mg_client_order *wanted,
                                            struct mg_library_order **ret_order, struct mg_error *error);
+/* The same for a signal of the client. */
+enum mg_error_code mg_library_signal_create(const char *client, const struct mg_client_signal *wanted,
+                                            struct mg_library_order **ret_order, struct mg_error *error);
 void mg_library_order_free(struct mg_library_order *order); /* accepts NULL */
 
 /* The public form of a status. NULL: no memory. */

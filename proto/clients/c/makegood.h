@@ -122,6 +122,33 @@ MG_API enum mg_error_code mg_client_submit(struct mg_client *client, const struc
                                            int64_t timeout_ms, char ret_order_id[MG_CLIENT_ORDER_ID_SIZE],
                                            struct mg_error *error);
 
+/* A signal to an order: proto/command.schema.json. */
+struct mg_client_signal {
+    const char *name;
+    const char *order_id,
+        *key;            /* either of them: the order, or the key under which one waits for the signal */
+    const char *payload; /* the text of any JSON of up to 64 KiB, kept byte for byte; NULL: null */
+    /* The signal's identity, best the id of the event that it reports: the same again is the same signal.
+     * NULL: a new one. */
+    const char *signal_id;
+};
+
+#define MG_CLIENT_OUTCOME_SIZE 16
+
+/*
+ * Sends a signal and waits for the schedulers' answer: taken, kept, counted or duplicate. Only for a client
+ * with a name, and for the signals that `makegood broker apply --client NAME --signal NAME` gave it. It
+ * counts as one of MG_CLIENT_ORDERS_MAX.
+ *
+ * MG_ERROR_REFUSED: it changed nothing, and `ret_outcome` is late, refused, not_found, conflict or invalid;
+ * "returned", if the client may not send it at all; "full", if its queue is. MG_ERROR_TIMEOUT: it is unknown
+ * whether it was taken; send it again with its signal_id.
+ */
+MG_API enum mg_error_code mg_client_send_signal(struct mg_client *client,
+                                                const struct mg_client_signal *signal, int64_t timeout_ms,
+                                                char ret_outcome[MG_CLIENT_OUTCOME_SIZE],
+                                                struct mg_error *error);
+
 /* A status of an order. All texts belong to the status. */
 struct mg_client_status {
     int64_t seq; /* from 1, rising; 0: a rejection */
