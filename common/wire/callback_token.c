@@ -143,7 +143,7 @@ static bool part_take(struct mg_slice *rest, char *ret_text, size_t size)
     return true;
 }
 
-/* What a valid digest covers was written by mg_callback_token_make; so only its form is looked at. */
+/* A valid digest covers only texts that mg_callback_token_make has written; so only the form is looked at. */
 static bool named_read(struct mg_slice named, struct mg_callback *ret_callback)
 {
     unsigned long long generation = 0;

@@ -123,7 +123,7 @@ static enum mg_exit_code result_print(struct mg_cli *cli, const struct mg_comman
     return MG_EXIT_DONE;
 }
 
-/* How to learn what became of the command. */
+/* How to learn the outcome of the command. */
 static void look_write(const struct mg_command *command, char *ret_text, size_t size)
 {
     if (command->kind == MG_CAUSE_SIGNAL) {

@@ -245,7 +245,7 @@ void mg_cancel_run(struct mg_call *call);
 void mg_signal_run(struct mg_call *call);
 void mg_callback_run(struct mg_call *call);
 
-/* ---- signal.c: what the two calls for signals share ---- */
+/* ---- signal.c: common to the two calls for signals ---- */
 
 struct mg_signal_sending {
     void (*refuse)(struct mg_call *call, const struct mg_command_result *result); /* any other than done */

@@ -1,8 +1,8 @@
 /*
  * Callbacks of services: a report that accepted work is finished. The address holds a token by which the
  * schedulers made it, and no client's token is needed. A token that is not valid is answered as a step that
- * there is not, in words, status and time. The signal's id is derived from token and body: a callback that
- * comes again is the same signal.
+ * there is not, in words, status and time. The signal's id is derived from token and body: a repeated
+ * callback is the same signal.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ static bool is_json_type(const char *type)
     return type == NULL || is_plus_json || (len == 16 && strncasecmp(type, "application/json", 16) == 0);
 }
 
-/* Services send what they have: JSON is taken as it is, anything else as a text. */
+/* JSON is taken as it is, anything else that a service sends as a text. */
 static void payload_make(const struct mg_http_exchange *request, struct mg_buf *ret_payload)
 {
     struct mg_slice body = mg_http_exchange_body(request);

@@ -48,7 +48,7 @@ static bool part_take(const char **form, const char **path, struct mg_call *call
     if (strncmp(*form, ORDER, strlen(ORDER)) == 0) {
         part = call->order_id;
         is_valid = mg_order_id_is_valid(*path, len);
-    } else if (strncmp(*form, SIGNAL, strlen(SIGNAL)) != 0) { /* the rest, whatever it is */
+    } else if (strncmp(*form, SIGNAL, strlen(SIGNAL)) != 0) { /* the rest of the path */
         *form = *path = "";
         return true;
     }

@@ -220,7 +220,7 @@ class Signals(unittest.TestCase):
         self.client.signal("paid", key="invoice/17 – Zürich")
         self.assertEqual((self.sent[-1][2]["key"], self.sent[-1][2]["payload"]), ("invoice/17 – Zürich", None))
 
-    def test_a_signal_that_is_not_taken_says_why(self):
+    def test_a_signal_that_is_not_taken_raises_its_outcome(self):
         for result, outcome in (({"verdict": "conflict", "signal": "late"}, "late"), ({"verdict": "conflict", "signal": "refused"}, "refused"),
                                 ({"verdict": "not_found"}, "not_found"), ({"verdict": "invalid"}, "invalid")):
             self.results = [{"v": 1, "text": "why", **result}]

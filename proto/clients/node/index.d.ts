@@ -168,7 +168,7 @@ export class Client {
   /** Posts an order and returns its id once the broker has confirmed it. TypeError: an argument is wrong, and nothing was posted.
    *  TimeoutError: whether the order was taken is unknown; submit it again with its id, or wait for it. Refused: it was not taken. */
   submit(workflow: string, payload?: object, options?: SubmissionMembers & {traceparent?: string; timeoutS?: number}): Promise<string>;
-  /** Sends a signal to an order, or to the one that waits for it under `key`, and returns what became of it. Only for a client with a
+  /** Sends a signal to an order, or to the one that waits for it under `key`, and returns its outcome. Only for a client with a
    *  name, and for the signals that `makegood broker apply --client NAME --signal NAME` gave it. `signal_id` is best the id of the
    *  event that the signal reports: the same again is the same signal. TypeError: an argument is wrong, and nothing was sent.
    *  TimeoutError: whether it was taken is unknown; send it again with its signal_id. NotTaken: it changed nothing. */

@@ -145,7 +145,7 @@ class Client:
 
     def signal(self, name: str, payload: Any = None, *, order_id: str | None = None, key: str | None = None,
                signal_id: str | None = None, timeout: float = 30.0) -> str:
-        """Sends a signal to an order, or to the one that waits for it under `key`, and returns what became of it: taken, kept,
+        """Sends a signal to an order, or to the one that waits for it under `key`, and returns its outcome: taken, kept,
         counted or duplicate.
 
         Only for a client with a name, and for the signals that `makegood broker apply --client NAME --signal NAME` gave it.
