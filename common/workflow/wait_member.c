@@ -184,11 +184,19 @@ void mg_workflow_wait_read(const struct mg_json_object *object, struct mg_slice 
     refuse_members(&wait, OF_SIGNALS, COUNT(OF_SIGNALS), "only a wait for a signal has it");
 }
 
+/* A member of the wait of a checked definition, a string without escapes. */
+static struct mg_slice member_text(const struct mg_workflow *workflow, int step, const char *member)
+{
+    char pointer[MG_JSON_POINTER_SIZE];
+    (void)snprintf(pointer, sizeof(pointer), "/steps/%d/wait/%s", step, member);
+    struct mg_slice quoted = mg_json_find(workflow->text, pointer);
+    return (struct mg_slice){quoted.data + 1, quoted.len - 2};
+}
+
 bool mg_workflow_wait(const struct mg_workflow *workflow, int step, const char **ret_word,
                       struct mg_slice *ret_text)
 {
     const struct mg_step_plan *plan = &workflow->plan.steps[step];
-    char pointer[MG_JSON_POINTER_SIZE];
 
     if (!plan->is_wait) {
         return false;
@@ -198,10 +206,13 @@ bool mg_workflow_wait(const struct mg_workflow *workflow, int step, const char *
         *ret_text = mg_expr_text(workflow->steps[step].guard->until);
         return true;
     }
-    (void)snprintf(pointer, sizeof(pointer), "/steps/%d/wait/%s", step, plan->is_signal ? "signal" : "for");
-    struct mg_slice quoted = mg_json_find(workflow->text, pointer);
-    *ret_text = (struct mg_slice){quoted.data + 1, quoted.len - 2};
+    *ret_text = member_text(workflow, step, plan->is_signal ? "signal" : "for");
     return true;
+}
+
+struct mg_slice mg_workflow_wait_within(const struct mg_workflow *workflow, int step)
+{
+    return member_text(workflow, step, "within");
 }
 
 /* The longest row of waits that no condition skips and no signal ends, to the end of each step. Steps stand

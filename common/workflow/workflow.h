@@ -213,6 +213,8 @@ static inline const char *mg_workflow_place(const struct mg_workflow *workflow, 
  * False: it is a call. */
 bool mg_workflow_wait(const struct mg_workflow *workflow, int step, const char **ret_word,
                       struct mg_slice *ret_text);
+/* The length of a wait for a signal, as written. */
+struct mg_slice mg_workflow_wait_within(const struct mg_workflow *workflow, int step);
 /* The number of a guard's condition: requirements count from 0. */
 #define MG_CONDITION_WHEN (-1)
 #define MG_STEP_OF_ORDER  (-1) /* instead of a step: the order's own guard, which has no `when` */

@@ -1,11 +1,13 @@
 -- serves programs from schema 1
 -- a plan of statements
 --
--- A signal with a key finds the order whose step waits for it. Steps without a key are not in the index, so that their updates
--- stay as cheap as they were: the only column that it reads is null there, and never changes.
+-- A signal with a key finds the order whose step waits for it, and people find the steps that wait, the longest first. Other
+-- steps are in neither index, so that their updates stay as cheap as they were: the only column that these read and that ever
+-- changes is null there.
 
 WITH wanted (name, making) AS (VALUES
-    ('order_step_key', $$order_step (((open::json) ->> 'key')) WHERE open IS NOT NULL$$)),
+    ('order_step_key', $$order_step (((open::json) ->> 'key')) WHERE open IS NOT NULL$$),
+    ('order_step_since', $$order_step (((open::json) ->> 'since') COLLATE "C", order_id, position) WHERE open IS NOT NULL$$)),
 made AS (
     SELECT i.relname::text AS name, x.indisvalid AS is_valid FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
      WHERE i.relnamespace = current_schema()::regnamespace),

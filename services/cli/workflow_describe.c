@@ -8,11 +8,13 @@
 #include "definition.h"
 #include "expr/expr.h"
 #include "json/scan.h"
+#include "operator/awaited.h"
 #include "verb_table.h"
 
 #define SENTENCE_SIZE 1024 /* a longer one is cut: a body of many members */
 #define SHOWN_MAX     400  /* bytes of a template in a sentence */
 #define DURATION_SIZE 32
+#define SENDERS_MAX   1024 /* of one step, as words */
 #define WHOLE         (-1) /* about the workflow, not about a step */
 
 struct telling {
@@ -281,6 +283,40 @@ static void undo_say(struct telling *telling, int step)
     }
 }
 
+static void signal_say(struct telling *telling, int step)
+{
+    const struct mg_step_plan *plan = &telling->workflow->plan.steps[step];
+    const struct mg_workflow_step *named = &telling->workflow->steps[step];
+    const struct mg_signal_wait *signal = named->signal;
+    char within[DURATION_SIZE], text[SHOWN_MAX + 8], pointer[64];
+    struct mg_buf senders;
+    say(telling, step, "It has %s; after that it %s.", duration(plan->wait_ms, within),
+        plan->is_skipped_when_over ? "is skipped, and the steps after it go on" : "fails");
+    if (signal->of > 1) {
+        say(telling, step, "It needs %d signals, each of another sender.", signal->of);
+    }
+    mg_buf_init(&senders, SENDERS_MAX);
+    mg_awaited_senders_write(&senders, signal);
+    say(telling, step, "The signal may come from %.*s.", (int)senders.len,
+        senders.len > 0 ? senders.data : "");
+    mg_buf_finish(&senders);
+    (void)snprintf(pointer, sizeof(pointer), "/steps/%d/wait/key", step);
+    struct mg_slice key = mg_json_find(telling->workflow->text, pointer);
+    if (key.data != NULL) {
+        shown((struct mg_slice){key.data + 1, key.len - 2}, text);
+        say(telling, step, "Its key, by which it finds the order, is %s.", text);
+    }
+    if (signal->title.data != NULL) {
+        shown(signal->title, text);
+        say(telling, step, "People are asked: %s.", text);
+    }
+    if (signal->choices.data != NULL) {
+        shown(signal->choices, text);
+        say(telling, step, "Their choices are %s.", text);
+    }
+    conditions_say(telling, step, &named->conditions, "A signal", "Any other signal leaves it waiting.");
+}
+
 static void step_say(struct telling *telling, int step)
 {
     const struct mg_step_plan *plan = &telling->workflow->plan.steps[step];
@@ -290,6 +326,9 @@ static void step_say(struct telling *telling, int step)
     }
     begin_say(telling, step);
     guard_say(telling, step);
+    if (named->signal != NULL) {
+        signal_say(telling, step);
+    }
     if (plan->is_wait) {
         return;
     }

@@ -11,6 +11,7 @@
 #include "definition.h"
 #include "json/differ.h"
 #include "json/scan.h"
+#include "operator/awaited.h"
 #include "verb_table.h"
 
 #define VALUE_SIZE 512 /* of a value in a message; a longer one is cut */
@@ -251,6 +252,7 @@ static void others_diff(struct diffing *diffing, int old_step, int new_step, boo
                                         "pivot",
                                         "at_most_once",
                                         "absent_is_final",
+                                        "wait",
                                         NULL};
     const struct mg_workflow *walked = is_reverse ? diffing->new : diffing->old;
     struct mg_json_walk walk;
@@ -272,6 +274,70 @@ static void others_diff(struct diffing *diffing, int old_step, int new_step, boo
     }
 }
 
+/* ---- waits ---- */
+
+#define SENDERS_SIZE 1024
+
+static void senders_text(const struct mg_signal_wait *signal, char ret[SENDERS_SIZE])
+{
+    struct mg_buf out;
+    mg_buf_init_fixed(&out, ret, SENDERS_SIZE);
+    mg_awaited_senders_write(&out, signal);
+    ret[out.len] = '\0';
+}
+
+static void signal_diff(struct diffing *diffing, int old_step, int new_step)
+{
+    static const char *const ON_TIMEOUT[] = {"fail", "skip"};
+    const struct mg_step_plan *old_plan = &diffing->old->plan.steps[old_step],
+                              *new_plan = &diffing->new->plan.steps[new_step];
+    const struct mg_signal_wait *old = diffing->old->steps[old_step].signal,
+                                *new = diffing->new->steps[new_step].signal;
+    char from[SENDERS_SIZE], to[SENDERS_SIZE];
+    text_diff(diffing, "wait/signal", old->name, new->name);
+    member_diff(diffing, old_step, new_step, "wait/key");
+    time_diff(diffing, "wait/within", old_plan->wait_ms, new_plan->wait_ms);
+    text_diff(diffing, "wait/on_timeout", ON_TIMEOUT[old_plan->is_skipped_when_over],
+              ON_TIMEOUT[new_plan->is_skipped_when_over]);
+    count_diff(diffing, "wait/of", old->of, new->of);
+    senders_text(old, from);
+    senders_text(new, to);
+    text_diff(diffing, "wait/from", from, to);
+    member_diff(diffing, old_step, new_step, "wait/title");
+    member_diff(diffing, old_step, new_step, "wait/choices");
+}
+
+/* "for 3d", "until payload.at", "for signal approved"; NULL: a call. */
+static const char *wait_text(const struct mg_workflow *workflow, int step, char ret[VALUE_SIZE])
+{
+    const char *word;
+    struct mg_slice text;
+    if (!mg_workflow_wait(workflow, step, &word, &text)) {
+        return NULL;
+    }
+    (void)snprintf(ret, VALUE_SIZE, "%s %.*s", word, (int)mg_utf8_cut(text, VALUE_SIZE - 32), text.data);
+    return ret;
+}
+
+static void wait_diff(struct diffing *diffing, int old_step, int new_step)
+{
+    char from[VALUE_SIZE], to[VALUE_SIZE];
+    const char *old = wait_text(diffing->old, old_step, from), *new = wait_text(diffing->new, new_step, to);
+    bool are_signals =
+        diffing->old->steps[old_step].signal != NULL && diffing->new->steps[new_step].signal != NULL;
+    const struct mg_step_plan *old_plan = &diffing->old->plan.steps[old_step],
+                              *new_plan = &diffing->new->plan.steps[new_step];
+    bool are_lengths = old_plan->is_wait && new_plan->is_wait && !old_plan->is_until && !new_plan->is_until &&
+                       !old_plan->is_signal && !new_plan->is_signal;
+    if (are_signals) {
+        signal_diff(diffing, old_step, new_step);
+    } else if (are_lengths) {
+        time_diff(diffing, "wait/for", old_plan->wait_ms, new_plan->wait_ms);
+    } else if ((old != NULL) != (new != NULL) || (old != NULL && strcmp(old, new) != 0)) {
+        report(diffing, "wait", old, new);
+    }
+}
+
 static void step_diff(struct diffing *diffing, int old_step, int new_step)
 {
     const struct mg_workflow_step *old = &diffing->old->steps[old_step],
@@ -286,6 +352,7 @@ static void step_diff(struct diffing *diffing, int old_step, int new_step)
     }
     member_diff(diffing, old_step, new_step, "undo/done_when");
     member_diff(diffing, old_step, new_step, "undo/refused_when");
+    wait_diff(diffing, old_step, new_step);
     plan_diff(diffing, &diffing->old->plan.steps[old_step], &diffing->new->plan.steps[new_step]);
     others_diff(diffing, old_step, new_step, false);
     others_diff(diffing, old_step, new_step, true);

@@ -67,3 +67,29 @@ void mg_awaited_early_write(struct mg_buf *out, const struct mg_workflow *workfl
         senders_write(out, signals, true);
     }
 }
+
+static void sender_write(struct mg_buf *out, const struct mg_sender *sender)
+{
+    switch (sender->kind) {
+    case MG_SENDER_OPERATOR:
+        mg_buf_append_text(out, "operators");
+        break;
+    case MG_SENDER_OWN:
+        mg_buf_append_text(out, "the order's client");
+        break;
+    case MG_SENDER_CLIENT:
+        mg_buf_printf(out, "client %s", sender->client);
+        break;
+    }
+}
+
+void mg_awaited_senders_write(struct mg_buf *out, const struct mg_signal_wait *signal)
+{
+    static const struct mg_sender DEFAULT[] = {{.kind = MG_SENDER_OPERATOR}, {.kind = MG_SENDER_OWN}};
+    const struct mg_sender *senders = signal->sender_count > 0 ? signal->senders : DEFAULT;
+    int count = signal->sender_count > 0 ? signal->sender_count : (int)(sizeof(DEFAULT) / sizeof(DEFAULT[0]));
+    for (int i = 0; i < count; i++) {
+        mg_buf_append_text(out, i > 0 ? ", " : "");
+        sender_write(out, &senders[i]);
+    }
+}

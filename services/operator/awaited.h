@@ -16,4 +16,7 @@ void mg_awaited_write(struct mg_buf *out, const struct mg_workflow *workflow, in
 void mg_awaited_early_write(struct mg_buf *out, const struct mg_workflow *workflow, int step,
                             const struct mg_table *steps, int row);
 
+/* Who may send the signal: "operators, the order's client, client psp". */
+void mg_awaited_senders_write(struct mg_buf *out, const struct mg_signal_wait *signal);
+
 #endif

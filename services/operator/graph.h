@@ -27,10 +27,10 @@
 /* A condition in a picture is cut at a character; the whole stands in a tooltip or a comment. */
 #define MG_GRAPH_LABEL_SHOWN 32 /* bytes: the width of a box, in a smaller script */
 #define MG_GRAPH_LABEL_SIZE  (MG_GRAPH_LABEL_SHOWN + 8)
-#define MG_GRAPH_LABELS_MAX  2
+#define MG_GRAPH_LABELS_MAX  4 /* a wait for a signal: its name, its time, and the meaning of the signal */
 
 struct mg_graph_label {
-    const char *word; /* "when", "require", "done when", "refused when" */
+    const char *word; /* "when", "require", "done when", "for signal", "fails after" */
     struct mg_slice whole;
     int more; /* further ones of the same word */
 };

@@ -38,6 +38,11 @@ int mg_graph_answers(const struct mg_workflow *workflow, int step,
     if (mg_workflow_wait(workflow, step, &ret_labels[0].word, &ret_labels[0].whole)) {
         ret_labels[count++].more = 0;
     }
+    if (of->signal != NULL) {
+        ret_labels[count++] = (struct mg_graph_label){
+            .word = workflow->plan.steps[step].is_skipped_when_over ? "skipped after" : "fails after",
+            .whole = mg_workflow_wait_within(workflow, step)};
+    }
     if (of->conditions.done_when != NULL) {
         ret_labels[count++] =
             (struct mg_graph_label){.word = "done when", .whole = mg_expr_text(of->conditions.done_when)};

@@ -523,6 +523,9 @@ static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item
         results_forget(fold, &batch->decision, cause);
         mg_order_input_note_skips(fold->record, &batch->decision);
         mg_failure_forget(fold, &batch->decision);
+        if (fold->workflow->workflow->has_signals) {
+            mg_kept_signals_end(batch, fold);
+        }
         event_add(batch, item, cause, story);
     }
     return verdict;

@@ -78,8 +78,8 @@ static enum mg_fact signals_find(struct mg_batch *batch, struct mg_fold *fold,
     }
     mg_kept_signals_sum(fold, step, after->open, &sum);
     facts->signal = sum.fact;
-    bool is_ended = sum.fact != MG_SIGNAL_FACT_NONE;
-    after->open = mg_kept_signals_mark(batch, fold, after->open, is_ended ? "" : key, !is_ended);
+    after->open = sum.fact == MG_SIGNAL_FACT_NONE ? mg_kept_signals_begin(batch, fold, after->open, key)
+                                                  : (struct mg_slice){NULL, 0};
     if (sum.fact == MG_SIGNAL_FACT_DONE) {
         after->result = sum.payload;
     } else if (sum.fact == MG_SIGNAL_FACT_REFUSED) {

@@ -60,8 +60,23 @@ static void signal_put(struct mg_json_writer *json, const struct mg_signal *sign
     mg_json_object_end(json);
 }
 
-/* The parts of `open`, with another key and one more signal (NULL: none). */
-static struct mg_slice text_make(struct mg_batch *batch, struct mg_slice key, struct mg_slice signals,
+/* The parts of such a text: JSON; absent: it has none. */
+struct parts {
+    struct mg_slice since, key, signals;
+};
+
+static struct parts parts_of(struct mg_slice open)
+{
+    struct parts parts = {.signals = signals_of(open)};
+    if (open.data != NULL) {
+        parts.since = mg_json_find(open, "/since");
+        parts.key = mg_json_find(open, "/key");
+    }
+    return parts;
+}
+
+/* With one more signal (NULL: none). */
+static struct mg_slice text_make(struct mg_batch *batch, const struct parts *parts,
                                  const struct mg_signal *more)
 {
     struct mg_json_writer json = mg_json_compact(&batch->scratch);
@@ -69,11 +84,14 @@ static struct mg_slice text_make(struct mg_batch *batch, struct mg_slice key, st
     struct mg_slice name, value;
     mg_buf_clear(&batch->scratch);
     mg_json_object_begin(&json);
-    if (key.data != NULL) {
-        mg_json_member_raw(&json, "key", key);
+    if (parts->since.data != NULL) {
+        mg_json_member_raw(&json, "since", parts->since);
+    }
+    if (parts->key.data != NULL) {
+        mg_json_member_raw(&json, "key", parts->key);
     }
     mg_json_member_array(&json, "signals");
-    mg_json_walk_begin(&walk, signals);
+    mg_json_walk_begin(&walk, parts->signals);
     while (mg_json_walk_next(&walk, &name, &value)) {
         mg_json_element_raw(&json, value);
     }
@@ -89,27 +107,57 @@ static struct mg_slice text_make(struct mg_batch *batch, struct mg_slice key, st
 struct mg_slice mg_kept_signals_add(struct mg_batch *batch, struct mg_slice open,
                                     const struct mg_signal *signal)
 {
-    struct mg_slice none = {NULL, 0};
-    return text_make(batch, open.data != NULL ? mg_json_find(open, "/key") : none, signals_of(open), signal);
+    const struct parts parts = parts_of(open);
+    return text_make(batch, &parts, signal);
 }
 
-struct mg_slice mg_kept_signals_mark(struct mg_batch *batch, struct mg_fold *fold, struct mg_slice open,
-                                     const char *key, bool keeps_signals)
+/* A text as a JSON string. */
+static struct mg_slice quote(struct mg_batch *batch, const char *text)
 {
-    const struct mg_slice none = {NULL, 0};
-    struct mg_slice signals = keeps_signals ? signals_of(open) : none, quoted = none;
+    mg_buf_clear(&batch->scratch);
+    mg_buf_append_json(&batch->scratch, mg_slice_of(text));
+    return mg_arena_copy(batch->arena, mg_buf_slice(&batch->scratch));
+}
+
+struct mg_slice mg_kept_signals_begin(struct mg_batch *batch, struct mg_fold *fold, struct mg_slice open,
+                                      const char *key)
+{
+    char since[MG_TIME_TEXT_SIZE];
+    struct parts parts = {.signals = signals_of(open)};
+    mg_time_format(batch->now_ms, since);
+    parts.since = quote(batch, since);
     if (key[0] != '\0') {
-        mg_buf_clear(&batch->scratch);
-        mg_buf_append_json(&batch->scratch, mg_slice_of(key));
-        quoted = mg_arena_copy(batch->arena, mg_buf_slice(&batch->scratch));
-        fold->has_failed = fold->has_failed || quoted.data == NULL;
+        parts.key = quote(batch, key);
     }
-    if (quoted.data == NULL && mg_kept_signals_count(open) == 0) {
-        return none;
-    }
-    struct mg_slice text = text_make(batch, quoted, signals, NULL);
+    bool has_parts = parts.since.data != NULL && (key[0] == '\0' || parts.key.data != NULL);
+    struct mg_slice text = has_parts ? text_make(batch, &parts, NULL) : (struct mg_slice){NULL, 0};
     fold->has_failed = fold->has_failed || text.data == NULL;
     return text;
+}
+
+static void step_end(struct mg_batch *batch, struct mg_fold *fold, int step)
+{
+    struct mg_step_record *record = &fold->record->steps[step];
+    const struct parts parts = {.signals = signals_of(record->open)};
+    if (record->open.data == NULL) {
+        return;
+    }
+    bool has_any = mg_kept_signals_count(record->open) > 0;
+    record->open = has_any ? text_make(batch, &parts, NULL) : (struct mg_slice){NULL, 0};
+    fold->has_failed = fold->has_failed || (has_any && record->open.data == NULL);
+    fold->touched |= UINT64_C(1) << step;
+}
+
+void mg_kept_signals_end(struct mg_batch *batch, struct mg_fold *fold)
+{
+    for (int i = 0; i < batch->decision.transition_count; i++) {
+        const struct mg_transition *transition = &batch->decision.transitions[i];
+        bool is_signal =
+            transition->step >= 0 && fold->workflow->workflow->plan.steps[transition->step].is_signal;
+        if (is_signal && transition->from == MG_STEP_WAITING && transition->to != MG_STEP_WAITING) {
+            step_end(batch, fold, transition->step);
+        }
+    }
 }
 
 /* ---- the sum ---- */

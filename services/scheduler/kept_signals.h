@@ -2,9 +2,11 @@
  * The signals that have come for a step and have not ended it: order_step.open, a JSON object. A step that
  * has not begun keeps them until it does; one that needs several signals counts them.
  *
- *   {"key":"paid/ch_17","signals":[{"id":"evt_1","by":"client:shop","at":"2026-11-29T10:00:00.000Z","payload":{"ok":true}}]}
+ *   {"since":"2026-11-29T09:00:00.000Z","key":"paid/ch_17",
+ *    "signals":[{"id":"evt_1","by":"client:shop","at":"2026-11-29T10:00:00.000Z","payload":{"ok":true}}]}
  *
- * `key` is there while the step waits for a signal with a key (migration 0037): "NAME/KEY".
+ * `since` is there while the step waits, and `key`, "NAME/KEY", while it waits for a signal with a key: by
+ * these the step is found (migration 0038).
  */
 #ifndef MG_SCHEDULER_KEPT_SIGNALS_H
 #define MG_SCHEDULER_KEPT_SIGNALS_H
@@ -35,10 +37,12 @@ bool mg_kept_signals_has_sender(struct mg_slice open, struct mg_slice by);
 /* The text with one more signal. Absent: no memory. */
 struct mg_slice mg_kept_signals_add(struct mg_batch *batch, struct mg_slice open,
                                     const struct mg_signal *signal);
-/* The text with this key ("": without) and, if `keeps_signals`, with its signals. Absent: nothing is left,
- * or, with `has_failed` of the fold, no memory. */
-struct mg_slice mg_kept_signals_mark(struct mg_batch *batch, struct mg_fold *fold, struct mg_slice open,
-                                     const char *key, bool keeps_signals);
+/* The text of a step that begins to wait, with this key ("": none). Absent, with `has_failed` of the fold: no
+ * memory. */
+struct mg_slice mg_kept_signals_begin(struct mg_batch *batch, struct mg_fold *fold, struct mg_slice open,
+                                      const char *key);
+/* Steps that wait no more, by the decision, keep their signals alone: the order may begin again. */
+void mg_kept_signals_end(struct mg_batch *batch, struct mg_fold *fold);
 /* The fact of a step by the signals that have come so far: its own, as in `open`, and those of skipped steps
  * before it that wait for the same. In the order of their coming. */
 void mg_kept_signals_sum(const struct mg_fold *fold, int step, struct mg_slice open,

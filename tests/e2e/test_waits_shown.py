@@ -34,10 +34,10 @@ def the_tool_shows_who_has_signed_and_what_a_step_waits_for(s):
         (order.order_id, "approve", "approved", 1, 2, "ann", "fail", {"customer": "ada"})], rows
     assert rows[0]["title"] == "Above the limit" and rows[0]["choices"] == {"Yes": {"ok": True}} and rows[0]["since"] < rows[0]["until"], rows
     both, _ = listed(s, "--waiting", "*", "--workflow", "eyes")
-    assert [row["step"] for row in both] == ["paid", "approve"], both
+    assert [row["step"] for row in both] == ["approve", "paid"], both
     first, note = listed(s, "--waiting", "*", "--limit", "1")
     second, _ = listed(s, "--waiting", "*", "--limit", "1", "--after", note.split("--after ")[1].strip())
-    assert [first[0]["step"], second[0]["step"]] == ["paid", "approve"], (first, second, note)
+    assert [first[0]["step"], second[0]["step"]] == ["approve", "paid"], (first, second, note)
     assert listed(s, "--waiting", "approvd")[0] == [] and listed(s, "--waiting", "*", "--workflow", "other")[0] == []
     assert "ann" in s.cluster.tool("order", "list", "--waiting", "approved").stdout
     refused = s.cluster.tool("order", "list", "--waiting", "approved", "--state", "error", check=False)

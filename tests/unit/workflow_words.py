@@ -130,6 +130,43 @@ class Words(unittest.TestCase):
         self.assertEqual(run("diff", path, FULFILMENT, code=ERROR).splitlines()[0],
                          "step charge: done_when removed: \"result.status == 'captured'\"")
 
+    def test_a_wait_for_a_signal_is_described_drawn_and_compared(self):
+        waits = SOURCE / "proto/examples/workflow/valid/waits_for_signals.json"
+        answer = self.validate("describe", run("describe", "-o", "json", waits))
+        told = {step: [sentence["text"] for sentence in answer["sentences"] if sentence["step"] == step] for step in ("approve", "settled")}
+        for sentence in ("At the beginning, it waits for signal approved.", "It has 3d; after that it fails.",
+                         "It needs 2 signals, each of another sender.", "The signal may come from operators.",
+                         'People are asked: "An order above the limit".', "A signal counts as done if result.ok.",
+                         "A signal counts as refused if !result.ok.", "Any other signal leaves it waiting."):
+            self.assertIn(sentence, told["approve"])
+        for sentence in ("It has 2d; after that it is skipped, and the steps after it go on.", "The signal may come from client psp.",
+                         "Its key, by which it finds the order, is results.charge.id."):
+            self.assertIn(sentence, told["settled"])
+        for form in ("mermaid", "svg"):
+            picture = run("draw", "--as", form, waits)
+            for words in ("for signal approved", "fails after 3d", "done when result.ok", "refused when !result.ok", "skipped after 2d"):
+                self.assertIn(words, picture)
+        self.assertEqual(run("draw", "--as", "svg", waits).count('class="clock"'), 2)
+        text, path = waits.read_text(encoding="utf-8"), pathlib.Path(self.folder.name, "other.json")
+        for old, new, line in (
+                ('"signal": "approved"', '"signal": "agreed"', "step approve: wait/signal changed from approved to agreed"),
+                ('"within": "3d"', '"within": "36h"', "step approve: wait/within changed from 3d to 36h"),
+                ('"on_timeout": "fail"', '"on_timeout": "skip"', "step approve: wait/on_timeout changed from fail to skip"),
+                ('"of": 2', '"of": 3', "step approve: wait/of changed from 2 to 3"),
+                ('"operator"', '"operator", "client", "client:shop"', "step approve: wait/from changed from operators to operators, the order's client, client shop"),
+                ('"title": "An order above the limit"', '"title": "Too much"', 'step approve: wait/title changed from "An order above the limit" to "Too much"'),
+                ('"Approve": {', '"Yes": {', 'step approve: wait/choices/Approve removed: {'),
+                ('"key": "results.charge.id",', "", 'step settled: wait/key removed: "results.charge.id"'),
+                ('"on_timeout": "fail",', "", None), ('"within": "3d"', '"within": "72h"', None),
+        ):
+            with self.subTest(line):
+                self.assertIn(old, text)
+                path.write_text(text.replace(old, new, 1), encoding="utf-8")
+                if line is None:
+                    self.assertEqual(run("diff", waits, path), "no difference in meaning\n")
+                else:
+                    self.assertIn(line, run("diff", waits, path, code=ERROR))
+
     def test_a_step_put_between_others_is_the_only_change(self):
         path = self.changed(lambda d: d["steps"].insert(1, {**d["steps"][0], "step": "pack", "after": ["reserve"]}))
         self.assertEqual(run("diff", FULFILMENT, path, code=ERROR).splitlines()[:-1], ["step pack: added"])

@@ -84,6 +84,7 @@ function box(node, graph, step) {
     svg("rect", {x: left, y: node.y, width: graph.box_width, height: node.height, rx: 6}),
     node.is_pivot && svg("rect", {class: "pivot", x: left + inner, y: node.y + inner, width: graph.box_width - 2 * inner, height: node.height - 2 * inner, rx: 4}),
     markShow(step.state, {transform: `translate(${left + 9} ${node.y + 8})`}),
+    node.is_wait && step.state !== "waiting" && svg("path", {class: "mark", d: MARKS.waiting, transform: `translate(${left + graph.box_width - 9 - MARK} ${node.y + 8})`}),
     svg("text", {x: node.x, y: node.y + 20}, cut(node.step, NAME_SHOWN)),
     svg("text", {x: node.x, y: node.y + 37, class: "state"}, cut(told, WHY_SHOWN)),
     node.answers.map((label, index) => line(label, node.x, node.y + 53 + index * graph.line)));

@@ -1,5 +1,5 @@
--- Steps that wait for a signal, the next time-out first: of all orders or of one, by signal and workflow. '' means any. The
--- cursor is the step last read, MICROSECONDS/ORDER/POSITION of its time-out. Each row has its step, if there is one, and
+-- Steps that wait for a signal, the longest first: of all orders or of one, by signal and workflow. '' means any. The
+-- cursor is the step last read, SINCE/ORDER/POSITION. Each row has its step, if there is one, and
 -- the page: steps read, and the next cursor. A page without a match has a cursor, so that a rare signal costs pages, and
 -- each of them is bounded.
 --
@@ -13,27 +13,23 @@
 \set limit '50'
 \set payload_max '16384'
 
-WITH behind AS MATERIALIZED (
-        SELECT 'epoch'::timestamptz + nullif(split_part(:'cursor'::text, '/', 1), '')::bigint * interval '1 microsecond' AS at,
-            split_part(:'cursor'::text, '/', 2) AS id, nullif(split_part(:'cursor'::text, '/', 3), '')::bigint AS position
-        WHERE :'cursor'::text LIKE '%/%/%'
-        UNION ALL
-        SELECT '-infinity'::timestamptz, '', 0
-        WHERE :'cursor'::text = ''
+WITH passed AS MATERIALIZED (
+        SELECT split_part(:'cursor'::text, '/', 1) AS since, split_part(:'cursor'::text, '/', 2) AS id,
+            coalesce(nullif(split_part(:'cursor'::text, '/', 3), '')::bigint, 0) AS position
     ),
     seen AS MATERIALIZED (
         (
-            SELECT s.order_id, s.position, s.step, s.due_at, s.open
+            SELECT s.order_id, s.position, s.step, s.due_at, s.open, (s.open::json)->>'since' AS since
             FROM order_step s
-            WHERE s.reason = 'awaiting_signal' AND :'order_id'::text = ''
-                AND (s.due_at, s.order_id, s.position)
-                    > ((SELECT at FROM behind), (SELECT id FROM behind), (SELECT position FROM behind))
-            ORDER BY s.due_at, s.order_id, s.position
+            WHERE s.open IS NOT NULL AND s.reason = 'awaiting_signal' AND :'order_id'::text = ''
+                AND (((s.open::json)->>'since') COLLATE "C", s.order_id, s.position)
+                    > ((SELECT since FROM passed), (SELECT id FROM passed), (SELECT position FROM passed))
+            ORDER BY ((s.open::json)->>'since') COLLATE "C", s.order_id, s.position
             LIMIT CASE
                 WHEN :'signal'::text = '' AND :'workflow'::text = '' THEN least(:'limit'::text::bigint, 10000) ELSE 10000 END
         )
         UNION ALL
-        SELECT s.order_id, s.position, s.step, s.due_at, s.open
+        SELECT s.order_id, s.position, s.step, s.due_at, s.open, (s.open::json)->>'since'
         FROM order_step s
         WHERE s.order_id = nullif(:'order_id'::text, '') AND s.reason = 'awaiting_signal'
     ),
@@ -54,7 +50,7 @@ WITH behind AS MATERIALIZED (
         FROM placed p
         LEFT JOIN waits w ON w.name = p.workflow AND w.version = p.workflow_version AND w.position = p.position
         WHERE :'signal'::text = '' OR w.wait->>'signal' = :'signal'::text
-        ORDER BY p.due_at, p.order_id, p.position
+        ORDER BY p.since COLLATE "C", p.order_id, p.position
         LIMIT least(:'limit'::text::bigint, 10000)
     ),
     page AS (
@@ -62,26 +58,21 @@ WITH behind AS MATERIALIZED (
             CASE
                 WHEN :'order_id'::text <> '' THEN NULL
                 WHEN (SELECT count(*) FROM shown) = least(:'limit'::text::bigint, 10000) THEN (
-                    SELECT (extract(epoch FROM due_at) * 1000000)::bigint || '/' || order_id || '/' || position
+                    SELECT since || '/' || order_id || '/' || position
                     FROM shown
-                    ORDER BY due_at DESC, order_id DESC, position DESC
+                    ORDER BY since COLLATE "C" DESC, order_id DESC, position DESC
                     LIMIT 1
                 )
                 WHEN (SELECT count(*) FROM seen) = 10000 THEN (
-                    SELECT (extract(epoch FROM due_at) * 1000000)::bigint || '/' || order_id || '/' || position
+                    SELECT since || '/' || order_id || '/' || position
                     FROM seen
-                    ORDER BY due_at DESC, order_id DESC, position DESC
+                    ORDER BY since COLLATE "C" DESC, order_id DESC, position DESC
                     LIMIT 1
                 )
             END AS next
     )
 SELECT s.order_id, s.workflow, s.workflow_version, s.step, s.wait->>'signal' AS signal, s.wait->>'title' AS title,
-    to_char(
-        (s.due_at - make_interval(secs => extract(epoch FROM CASE
-            WHEN s.wait->>'within' ~ '^[0-9]{1,11}(ms|s|m|h|d)$' THEN (s.wait->>'within')::interval END)::double precision))
-            AT TIME ZONE 'UTC',
-        'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
-    ) AS since,
+    s.since,
     to_char(s.due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS until,
     coalesce(s.wait->>'on_timeout', CASE WHEN s.wait IS NOT NULL THEN 'fail' END) AS on_timeout,
     coalesce((SELECT count(*) FROM json_array_elements(s.signals)), 0) AS counted, coalesce((s.wait->>'of')::bigint, 1) AS of,
@@ -95,4 +86,4 @@ SELECT s.order_id, s.workflow, s.workflow_version, s.step, s.wait->>'signal' AS 
     ) AS payload, p.looked_at, p.next
 FROM page p
 LEFT JOIN shown s ON true
-ORDER BY s.due_at, s.order_id, s.position;
+ORDER BY s.since COLLATE "C", s.order_id, s.position;
