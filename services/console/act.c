@@ -31,7 +31,7 @@ static void on_gone(void *arg)
 
 /* ---- orders ---- */
 
-/* What became of a signal. A late one says so itself. */
+/* The outcome of a signal. The text of a late one names it already. */
 static void signal_words(const struct mg_command_result *result, char *ret_text, size_t size)
 {
     bool is_late = result->signal == MG_SIGNAL_LATE;

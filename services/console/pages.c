@@ -558,18 +558,16 @@ static unsigned int render_waiting(const struct mg_query *query, const struct mg
     return answer_end(query, tables, &json);
 }
 
-/* The cursor MICROSECONDS/ORDER/POSITION that the previous page returned. */
+/* The cursor SINCE/ORDER/POSITION that the previous page returned. */
 static bool is_wait_cursor(const char *text)
 {
-    char number[MG_PARAM_SIZE], order[MG_PARAM_SIZE];
-    size_t digits = strcspn(text, "/"), len = digits;
-    len += text[digits] == '/' ? 1 + strcspn(text + digits + 1, "/") : 0;
-    (void)snprintf(number, sizeof(number), "%.*s", (int)digits, text);
-    (void)snprintf(order, sizeof(order), "%.*s", len > digits ? (int)(len - digits) - 1 : 0,
-                   text + digits + 1);
+    char order[MG_PARAM_SIZE];
+    size_t since = strspn(text, "0123456789-T:.Z"), len = since;
+    len += text[since] == '/' ? 1 + strcspn(text + since + 1, "/") : 0;
+    (void)snprintf(order, sizeof(order), "%.*s", len > since ? (int)(len - since) - 1 : 0, text + since + 1);
     const char *position = text[len] == '/' ? text + len + 1 : "";
-    return text[0] == '\0' || (number[0] != '\0' && is_number(number) && position[0] != '\0' &&
-                               is_number(position) && mg_order_id_is_valid(order, strlen(order)));
+    return text[0] == '\0' || (since > 0 && position[0] != '\0' && is_number(position) &&
+                               mg_order_id_is_valid(order, strlen(order)));
 }
 
 bool mg_query_waiting(struct mg_page *page, struct mg_query *query)

@@ -12,7 +12,7 @@ static struct mg_slice signals_of(const struct mg_table *steps, int row)
     return is_read ? mg_json_find(open, "/signals") : (struct mg_slice){NULL, 0};
 }
 
-/* Who has sent them, and with `has_times` when. */
+/* Their senders, and with `has_times` the moments. */
 static void senders_write(struct mg_buf *out, struct mg_slice signals, bool has_times)
 {
     struct mg_json_walk walk;

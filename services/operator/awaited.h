@@ -1,6 +1,6 @@
 /*
- * A step that waits for a signal, in words: what it waits for, until when, who has signed, and what follows.
- * The signals are those of order_step.open (scheduler/kept_signals.h).
+ * A step that waits for a signal, in words: its signal, its time-out with the consequence, and the
+ * signatures. The signals are those of order_step.open (scheduler/kept_signals.h).
  */
 #ifndef MG_OPERATOR_AWAITED_H
 #define MG_OPERATOR_AWAITED_H
@@ -16,7 +16,7 @@ void mg_awaited_write(struct mg_buf *out, const struct mg_workflow *workflow, in
 void mg_awaited_early_write(struct mg_buf *out, const struct mg_workflow *workflow, int step,
                             const struct mg_table *steps, int row);
 
-/* Who may send the signal: "operators, the order's client, client psp". */
+/* The senders of the signal: "operators, the order's client, client psp". */
 void mg_awaited_senders_write(struct mg_buf *out, const struct mg_signal_wait *signal);
 
 #endif

@@ -35,7 +35,7 @@ struct mg_desk_events {
 
 struct mg_desk;
 
-/* A signal, and what became of it. */
+/* A signal and its outcome. */
 struct mg_desk_signal {
     const char *name, *id;
     const char *by; /* as in a file of cases: an operator, "client" or "client:NAME" */

@@ -38,16 +38,15 @@ static bool may_answer(const struct mg_delivery *delivery)
     return false;
 }
 
-struct mg_send *mg_command_answer_make(struct mg_outbox *outbox, struct mg_work *work,
-                                       const struct mg_delivery *delivery,
-                                       const struct mg_command_result *result)
+static struct mg_send *answer_make(struct mg_outbox *outbox, struct mg_buf *scratch, struct mg_work *work,
+                                   const struct mg_delivery *delivery, const struct mg_command_result *result)
 {
     char queue[256];
     if (delivery == NULL || !may_answer(delivery)) {
         return NULL;
     }
-    mg_buf_clear(&outbox->scratch);
-    mg_command_result_write(result, &outbox->scratch);
+    mg_buf_clear(scratch);
+    mg_command_result_write(result, scratch);
     (void)snprintf(queue, sizeof(queue), "%.*s", (int)delivery->reply_to.len, delivery->reply_to.data);
     bool is_correlated = delivery->correlation_id.len > 0;
     const struct mg_send_spec spec = {.work = work,
@@ -57,14 +56,14 @@ struct mg_send *mg_command_answer_make(struct mg_outbox *outbox, struct mg_work 
                                       .type = "command_result",
                                       .correlation_id = is_correlated ? delivery->correlation_id
                                                                       : mg_slice_of(result->command_id),
-                                      .body = mg_buf_slice(&outbox->scratch)};
-    return outbox->scratch.failed ? NULL : mg_send_create(outbox, &spec);
+                                      .body = mg_buf_slice(scratch)};
+    return scratch->failed ? NULL : mg_send_create(outbox, &spec);
 }
 
 void mg_command_answer_work(struct mg_outbox *outbox, struct mg_work *work,
                             const struct mg_command_result *result)
 {
-    struct mg_send *send = mg_command_answer_make(outbox, work, work->delivery, result);
+    struct mg_send *send = answer_make(outbox, &outbox->scratch, work, work->delivery, result);
     if (send != NULL) {
         mg_outbox_add(outbox, send);
     }
@@ -91,7 +90,7 @@ struct mg_send *mg_command_result_make(struct mg_batch *batch, const struct mg_i
         result.state = record->order.state;
     }
     (void)snprintf(result.text, sizeof(result.text), "%s", text);
-    return mg_command_answer_make(batch->outbox, item->work, delivery_of(item), &result);
+    return answer_make(batch->outbox, &batch->scratch, item->work, delivery_of(item), &result);
 }
 
 void mg_command_answer_signal(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,

@@ -7,12 +7,7 @@
 
 #include "wire/command.h"
 
-/* The message with the result, in no outbox yet. NULL: the sender wants no answer or may have none, or there
- * is no memory. `delivery` (NULL: none) is the command's. */
-struct mg_send *mg_command_answer_make(struct mg_outbox *outbox, struct mg_work *work,
-                                       const struct mg_delivery *delivery,
-                                       const struct mg_command_result *result);
-/* The same for the command that `work` is, into the outbox. */
+/* Sends the result of the command that `work` is, unless its sender wants no answer or may have none. */
 void mg_command_answer_work(struct mg_outbox *outbox, struct mg_work *work,
                             const struct mg_command_result *result);
 /* The message with the result of the item's command, in no outbox yet; NULL as above. `record` NULL: there is

@@ -53,6 +53,9 @@ void mg_item_count(struct mg_shared *shared, const struct mg_item *item)
     if (item->submitted != MG_SUBMITTED_NOTHING) {
         mg_metric_add(shared->series.submissions[item->submitted], 1);
     }
+    if (item->signal != MG_SIGNAL_NONE) {
+        mg_metric_add(shared->series.signals[item->signal], 1);
+    }
     if (item->service == NULL) {
         return;
     }

@@ -56,6 +56,11 @@ static void labelled_init(struct mg_scheduler_metrics *series, struct mg_metrics
             mg_metrics_series(metrics, MG_COUNTER, "makegood_statuses_sent_total", labels,
                               "statuses that the broker confirmed, those sent again included");
     }
+    for (int i = MG_SIGNAL_NONE + 1; i < MG_SIGNAL_OUTCOME_COUNT; i++) {
+        snprintf(labels, sizeof(labels), "outcome=\"%s\"", mg_signal_outcome_name((enum mg_signal_outcome)i));
+        series->signals[i] =
+            mg_metrics_series(metrics, MG_COUNTER, "makegood_signals_total", labels, "signals by outcome");
+    }
     for (int lane = 0; lane < MG_LANE_COUNT; lane++) {
         snprintf(labels, sizeof(labels), "lane=\"%s\"", LANES[lane]);
         series->waiting[lane] = mg_metrics_series(metrics, MG_GAUGE, "makegood_inbox_messages", labels,

@@ -34,6 +34,7 @@ struct mg_scheduler_metrics {
     struct mg_metric *causes[MG_CAUSE_COUNT][MG_IMPOSSIBLE + 1];
     struct mg_metric *submissions[MG_SUBMITTED_COUNT]; /* [MG_SUBMITTED_NOTHING] is NULL */
     struct mg_metric *statuses[MG_STATUS_COUNT];
+    struct mg_metric *signals[MG_SIGNAL_OUTCOME_COUNT]; /* [MG_SIGNAL_NONE] is NULL */
     struct mg_metric *waiting[MG_LANE_COUNT];
     struct mg_metric *failures[MG_SEND_KIND_COUNT];
     struct mg_metric *batch_seconds, *batch_causes, *commit_seconds, *conflicts, *stale, *duplicates, *again,

@@ -39,6 +39,7 @@ static void answer(struct mg_batch *batch, struct mg_item *item, enum mg_signal_
             return; /* another order may wait for it */
         }
     }
+    item->signal = outcome;
     mg_command_answer_signal(batch, item, is_conflict ? MG_COMMAND_CONFLICT : MG_COMMAND_DONE, outcome, false,
                              text);
 }

@@ -1,7 +1,8 @@
 /*
- * Figures about the system, not about the supervisors. The leader counts open orders, open alerts and owed
- * statuses in the database, and the messages in the queues that belong to no service. One process asks for
- * all, so that the cost does not grow with the number of processes. A standby shows none of these figures.
+ * Figures about the system, not about the supervisors. The leader counts open orders, open alerts, owed
+ * statuses and steps that wait for a signal in the database, and the messages in the queues that belong to no
+ * service. One process asks for all, so that the cost does not grow with the number of processes. A standby
+ * shows none of these figures.
  *
  * Counting has a session of its own, since a slow count must not hold up a sweep. It has three bounds: the
  * rows that the statement reads, the session's statement time-out, and a period that grows with the duration
@@ -21,7 +22,7 @@
 #define COUNT_REST_FACTOR 50
 #define COUNT_REST_MAX_MS 60000
 #define QUEUE_PERIOD_MS   1000
-/* The size of a state or an alert; and of the labels that a row may have. */
+/* The size of a state, an alert or a step; and of the labels that a row may have. */
 #define WORD_SIZE   64
 #define LABELS_SIZE (MG_NAME_MAX + WORD_SIZE + 32)
 
@@ -69,6 +70,15 @@ static struct mg_metric *orders_oldest_series(struct mg_supervisor *supervisor, 
     (void)snprintf(labels, sizeof(labels), "state=\"%s\"", state);
     return counted(supervisor, "makegood_order_oldest_age_seconds", labels,
                    "how long ago the oldest of the open orders was submitted");
+}
+
+static struct mg_metric *waits_series(struct mg_supervisor *supervisor, const char *workflow,
+                                      const char *step)
+{
+    char labels[LABELS_SIZE];
+    (void)snprintf(labels, sizeof(labels), "workflow=\"%s\",step=\"%s\"", workflow, step);
+    return counted(supervisor, "makegood_steps_waiting", labels,
+                   "steps that wait for a signal: makegood order list --waiting; at most 100000 are counted");
 }
 
 static struct mg_metric *alerts_series(struct mg_supervisor *supervisor, const char *alert)
@@ -199,6 +209,8 @@ static void figure_set(struct mg_supervisor *supervisor, const struct mg_rows *r
     } else if (strcmp(figure, "alerts") == 0) {
         mg_metric_set(alerts_series(supervisor, word), number);
         mg_metric_set(alerts_oldest_series(supervisor, word), oldest_s);
+    } else if (strcmp(figure, "waits") == 0) {
+        mg_metric_set(waits_series(supervisor, workflow, word), number);
     } else {
         mg_metric_set(supervisor->owed, number);
         mg_metric_set(supervisor->owed_oldest, oldest_s);

@@ -52,7 +52,10 @@ def the_tool_shows_who_has_signed_and_what_a_step_waits_for(s):
     approve = next(one for one in dossier["steps"] if one["step"] == "approve")
     assert [(signal["by"], signal["payload"]) for signal in approve["open"]["signals"]] == [("ann", {"ok": 14.00})], approve
     assert '"signals"' in s.cluster.tool("order", "show", order.order_id, "-o", "json").stdout
+    s.wait(lambda: s.cluster.supervisors[0].series("makegood_steps_waiting", workflow="eyes", step="approve") == 1, "the wait is counted")
     assert [send(s, order, **which)["signal"] for which in ({"by": "bob"}, {"signal": "settled"})] == ["taken", "taken"]
+    assert {outcome: s.cluster.schedulers[0].series("makegood_signals_total", outcome=outcome) for outcome in ("taken", "counted", "late", "refused")} == {
+        "taken": 2, "counted": 1, "late": 0, "refused": 0}
     s.client.wait_status(order, "processed")
 
 
@@ -73,8 +76,8 @@ def an_early_signal_is_shown_until_its_step_begins(s):
 
 @scenario(services=("payment",))
 def two_people_approve_on_the_console_and_each_is_recorded(s):
-    """Would catch: an approval that nobody is recorded for, four eyes that are two, a payload whose digits a browser changed, and an
-    answer by a user who may only read."""
+    """Would catch: an approval without its person, four eyes that are two, a payload with other digits, and an
+    answer by a user with read-only access."""
     s.load_workflow("eyes", [signal_step("approve", of=2, within="200s", title="Above the limit", choices={"Yes": {"limit": 14.00}}, done_when="result.limit > 0"),
                              signal_step("paid", signal="settled", within="100s", after=["approve"], **{"from": ["client:psp"]}),
                              step("charge", "payment", after=["approve"])], labels={"customer": "${/payload/customer}"})

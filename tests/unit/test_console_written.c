@@ -283,8 +283,8 @@ START_TEST(lists)
 }
 END_TEST
 
-/* Would catch: a button whose payload a browser has changed, a choice for a person who may not answer, and an
- * order's payload as JSON of the page. */
+/* Would catch: a button with other digits in its payload, a choice for a person without the right to answer,
+ * and an order's payload as JSON of the page. */
 START_TEST(waits_have_their_buttons)
 {
     static const char *const columns[] = {"order_id", "signal",  "counted", "of",

@@ -163,7 +163,7 @@ static const char WAITS[] =
 #define BY_ANN                                                                                               \
     "{\"signals\":[{\"id\":\"1\",\"by\":\"ann\",\"at\":\"2026-11-29T10:00:00.000Z\",\"payload\":{\"ok\":true}}]}"
 
-/* Would catch: a person who is asked and does not see for what, until when, who has signed, and what follows.
+/* Would catch: a question without its signal, its time-out, the signatures or the consequence.
  */
 START_TEST(a_wait_for_a_signal_names_its_time_out_and_who_has_signed)
 {
@@ -180,8 +180,8 @@ START_TEST(a_wait_for_a_signal_names_its_time_out_and_who_has_signed)
 }
 END_TEST
 
-/* Would catch: an early signal that nobody sees, and a time-out that looks like an operator's decision. */
-START_TEST(early_signals_and_time_outs_are_told_apart)
+/* Would catch: an early signal that is not shown, and a time-out that looks like an operator's decision. */
+START_TEST(early_signals_and_time_outs_have_their_own_words)
 {
     order_is(MG_ORDER_PROCESSING, MG_GOAL_PROCESSED);
     wait_is("approve", MG_STEP_PENDING, MG_REASON_NONE, "", BY_ANN);
@@ -192,9 +192,9 @@ START_TEST(early_signals_and_time_outs_are_told_apart)
 }
 END_TEST
 
-/* Would catch: a wait of a workflow that is not there, or signals that nobody can read, which end the answer.
+/* Would catch: a wait of a missing workflow, or unreadable signals, which end the answer.
  */
-START_TEST(a_wait_is_told_without_its_definition_and_with_unreadable_signals)
+START_TEST(a_wait_has_words_without_its_definition_and_with_unreadable_signals)
 {
     order_is(MG_ORDER_PROCESSING, MG_GOAL_PROCESSED);
     wait_is("approve", MG_STEP_WAITING, MG_REASON_AWAITING_SIGNAL, UNTIL, "{\"signals\":");
@@ -288,8 +288,8 @@ int main(void)
     tcase_add_test(tests, a_skipped_step_has_the_reason_of_its_guard);
     tcase_add_test(tests, an_order_on_its_way_back_waits_for_its_undo);
     tcase_add_test(tests, a_wait_for_a_signal_names_its_time_out_and_who_has_signed);
-    tcase_add_test(tests, early_signals_and_time_outs_are_told_apart);
-    tcase_add_test(tests, a_wait_is_told_without_its_definition_and_with_unreadable_signals);
+    tcase_add_test(tests, early_signals_and_time_outs_have_their_own_words);
+    tcase_add_test(tests, a_wait_has_words_without_its_definition_and_with_unreadable_signals);
     tcase_add_test(tests, a_step_that_has_not_begun_has_its_condition);
     tcase_add_test(tests, a_refused_step_has_the_text_and_the_values);
     tcase_add_test(tests, an_order_that_turned_back_comes_to_no_other_step);

@@ -1,4 +1,4 @@
-// Steps that wait for a signal, the next time-out first: who is asked for what, until when, who has signed, and the buttons to answer.
+// Steps that wait for a signal, the next time-out first: the question, its time-out, the signatures, and the buttons to answer.
 // /waiting/ORDER has those of one order: the address for a mail.
 import {h, bytes, number, orderLink, panel, say, table, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";

@@ -192,6 +192,7 @@ PLAN(bulk_list)
 PLAN(bulk)
 PLAN(choice)
 PLAN(find)
+PLAN(waiting)
 
 bool mg_query_order(struct mg_page *page, struct mg_query *ret_query)
 {

@@ -23,6 +23,7 @@ static const char *const FIGURES[][FAKE_COLUMNS] = {
     {"orders", "compensating", "three", "1", "4000"},
     {"alerts", "order_error", "", "7", "3600000"},
     {"owed", "", "", "2", "1500"},
+    {"waits", "approve", "two", "4", "0"},
 };
 
 /* Would catch: a process that counts alongside the leader. */
@@ -42,8 +43,9 @@ START_TEST(counts_are_shown)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
-    fake_answer_count(FIGURES, 5);
+    fake_answer_count(FIGURES, 6);
     ck_assert(shows("\nmakegood_orders{workflow=\"two\",state=\"processing\"} 12\n"));
+    ck_assert(shows("\nmakegood_steps_waiting{workflow=\"two\",step=\"approve\"} 4\n"));
     ck_assert(shows("\nmakegood_orders{workflow=\"three\",state=\"processing\"} 3\n"));
     ck_assert(shows("\nmakegood_order_oldest_age_seconds{state=\"processing\"} 90.5\n"));
     ck_assert(shows("\nmakegood_order_oldest_age_seconds{state=\"pending\"} 0\n"));
@@ -58,6 +60,7 @@ START_TEST(counts_are_shown)
     ck_assert_int_eq(fake.counts, 2);
     fake_answer_count(FIGURES, 1);
     ck_assert(shows("\nmakegood_orders{workflow=\"three\",state=\"processing\"} 0\n"));
+    ck_assert(shows("\nmakegood_steps_waiting{workflow=\"two\",step=\"approve\"} 0\n"));
     ck_assert(shows("\nmakegood_order_oldest_age_seconds{state=\"processing\"} 61\n"));
 }
 END_TEST

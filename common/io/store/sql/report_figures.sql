@@ -1,4 +1,4 @@
--- Numbers of open orders, alerts and owed statuses, each kind counted through an index up to a limit. Of the orders
+-- Numbers of open orders, alerts, owed statuses and steps that wait for a signal, each kind counted through an index up to a limit. Of the orders
 -- in error only those with a running attempt have a wake_at, so none is counted.
 -- In this folder: psql -f report_figures.sql
 
@@ -8,7 +8,10 @@ WITH orders AS MATERIALIZED (
     alerts AS MATERIALIZED (
         SELECT code, opened_at FROM operator_alert WHERE closed_at IS NULL ORDER BY code, subject LIMIT 100000
     ),
-    owed AS MATERIALIZED (SELECT at FROM order_event WHERE owed ORDER BY owed_to, at LIMIT 100000)
+    owed AS MATERIALIZED (SELECT at FROM order_event WHERE owed ORDER BY owed_to, at LIMIT 100000),
+    waits AS MATERIALIZED (
+        SELECT order_id, step FROM order_step WHERE reason = 'awaiting_signal' ORDER BY due_at, order_id, position LIMIT 100000
+    )
 SELECT 'orders' AS figure, process_state::text AS word, workflow, count(*) AS number,
     CASE WHEN isfinite(min(created_at)) THEN floor(extract(epoch FROM clock_timestamp() - min(created_at)) * 1000)::bigint
         ELSE 0 END AS oldest_ms
@@ -25,4 +28,9 @@ UNION ALL
 SELECT 'owed', '', '', count(*),
     CASE WHEN isfinite(min(at)) THEN floor(extract(epoch FROM clock_timestamp() - min(at)) * 1000)::bigint ELSE 0 END
 FROM owed
+UNION ALL
+SELECT 'waits', w.step, p.workflow, count(*), 0
+FROM waits w
+CROSS JOIN LATERAL (SELECT q.workflow FROM order_process q WHERE q.order_id = w.order_id OFFSET 0) p
+GROUP BY w.step, p.workflow
 LIMIT 10000;
