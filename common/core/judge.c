@@ -513,7 +513,7 @@ static bool is_called_for(const struct mg_decider *decider, int index)
     return is_out && step->attempt > 0 && !has_ended && decider->order.goal == MG_GOAL_PROCESSED;
 }
 
-/* The work is done, whatever became of the answer to its request. */
+/* The work is done, even if its request has no answer. */
 static enum mg_verdict callback_done(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];

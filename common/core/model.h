@@ -52,7 +52,8 @@ enum mg_fact {
     MG_FACT_ERROR,  /* an expression has no value */
 };
 
-/* What a signal is to its step. The core sees no payload: the handler judges it by the step's conditions. */
+/* The effect of a signal on its step. The core sees no payload: the handler judges it by the step's
+ * conditions. */
 enum mg_signal_fact {
     MG_SIGNAL_FACT_NONE, /* there is none; of the facts of a step that begins to wait */
     MG_SIGNAL_FACT_KEPT, /* it is stored with the step: the step has not begun, or it needs more than this one

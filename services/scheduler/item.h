@@ -55,8 +55,8 @@ struct mg_item {
     /* for metrics and spans, once the item is stored (decision_metrics.c, order_spans.c) */
     enum mg_submitted submitted;   /* of a submission */
     enum mg_signal_outcome signal; /* of a signal that was decided on */
-    struct mg_gate *service;     /* of the attempt that the item ended; NULL: it ended none */
-    int64_t attempt_ms;          /* duration of that attempt */
+    struct mg_gate *service;       /* of the attempt that the item ended; NULL: it ended none */
+    int64_t attempt_ms;            /* duration of that attempt */
     enum mg_kind attempt_kind;
 };
 

@@ -13,7 +13,7 @@
 
 #include "item.h"
 
-/* Of one step: more than one step needs, so that a refusal after doubts is kept, too. With the maximum of a
+/* A step needs fewer, so that a refusal after doubts is kept, too. With the maximum of a
  * payload this is half a megabyte of an order's rows. */
 #define MG_KEPT_SIGNALS_MAX 8
 
@@ -26,7 +26,7 @@ struct mg_signal_sum {
     enum mg_signal_fact fact;
     struct mg_slice payload;         /* DONE and REFUSED: of the signal that ends the step */
     char why[MG_ERROR_TEXT_MAX + 1]; /* REFUSED: the condition, with its values */
-    struct mg_slice by;              /* REFUSED: who has sent it */
+    struct mg_slice by;              /* REFUSED: its sender */
 };
 
 /* The step, if it waits with a key, looks for kept signals after the commit. */

@@ -35,7 +35,7 @@ void mg_keyed_finish(struct mg_keyed *keyed)
     }
 }
 
-/* NULL: no memory; the message behind the work is redelivered. */
+/* NULL: no memory; the message that the work follows from is redelivered. */
 static struct mg_look *look_create(struct mg_keyed *keyed, struct mg_work *work, bool is_own)
 {
     struct mg_look *look = calloc(1, sizeof(*look));
@@ -61,10 +61,10 @@ static void look_end(struct mg_look *look)
     mg_scheduler_wake(keyed->inbox->shared);
 }
 
-/* Its message is left, and comes again. */
+/* Its message is left for a redelivery. */
 static void look_fail(struct mg_look *look, const struct mg_err *err)
 {
-    mg_log(MG_LOG_WARN, "could not look for the order of a signal; its message is left, and comes again",
+    mg_log(MG_LOG_WARN, "could not look for the order of a signal; its message is left for a redelivery",
            MG_LOG_TEXT("signal", look->signal), MG_LOG_TEXT("why", err->text));
     if (look->work->is_settled) {
         mg_work_give_up(look->work);

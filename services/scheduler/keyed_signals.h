@@ -2,7 +2,7 @@
  * Signals with a key. Such a signal is kept in the store first, then its order is looked for; an order that
  * has begun to wait with a key looks for kept signals after its commit (io/store/signal_rows.h). What a look
  * finds is a further cause of the order, decided in a batch as every other, and followed by another look
- * until none finds anything. The ack of the message behind it waits for the last one.
+ * until none finds anything. The ack of the first message waits for the last one.
  */
 #ifndef MG_SCHEDULER_KEYED_SIGNALS_H
 #define MG_SCHEDULER_KEYED_SIGNALS_H
@@ -19,7 +19,7 @@ struct mg_keyed_signal {
     char by[MG_COMMAND_BY_MAX + 1], client[MG_NAME_MAX + 1];
     bool is_client;          /* its sender is a client, else an operator */
     bool is_own;             /* the origin is the signal's own message, whose sender gets an answer */
-    struct mg_slice payload; /* behind the struct */
+    struct mg_slice payload; /* after the struct */
 };
 
 struct mg_look;

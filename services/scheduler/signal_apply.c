@@ -168,7 +168,7 @@ static void end(struct mg_batch *batch, struct mg_fold *fold, const struct mg_si
     arrival->after.open = (struct mg_slice){NULL, 0};
 }
 
-/* The step waits: what is the signal to it? */
+/* The effect of the signal on a step that waits. */
 static void take(struct mg_batch *batch, struct mg_fold *fold, struct arrival *arrival)
 {
     struct mg_order_input input;

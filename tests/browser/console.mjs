@@ -8,11 +8,12 @@ import {behave, ended, failing, order, submit, tokens, tool, until} from "./demo
 import {DESK, NARROW, PHONE, Visitor, leave} from "./visitor.mjs";
 
 const SALE = fileURLToPath(new URL("sale.json", import.meta.url));
+const APPROVAL = fileURLToPath(new URL("approval.json", import.meta.url));
 const COMPENSATED = "demo-00003"; // deploy/demo's third order: its carrier declines
 const PAGES = 8; // a browser has six connections to a server
 const WHY = "Reason (recorded with your name)", REASON = "the test wants it";
 
-before(() => tool(["workflow", "load", SALE]));
+before(() => tool(["workflow", "load", SALE, APPROVAL]));
 beforeEach(() => behave("payment", "order"));
 after(leave);
 
@@ -335,6 +336,57 @@ test("a refused submission is sent back when what it lacked is there, or dropped
   await visitor.leave();
 });
 
+/** An order that waits for an approval, with its page of answers. */
+async function waiting() {
+  const [id] = await submit(1, {workflow: "browser-approval", payload: {customer: "ada", total: 612.50}});
+  await until("the order waits", async () => (await order(id)).state === "processing");
+  return id;
+}
+
+test("a person is asked, answers with a button and with JSON, and sees each refusal in words", async () => {
+  const id = await waiting(), visitor = await Visitor.login("operator");
+  await visitor.open(`/orders/${id}`);
+  await visitor.sees(/waits for signal approved until .*; then it fails/);
+  await visitor.judge("order-that-waits");
+  await visitor.page.getByRole("link", {name: "Answer", exact: true}).click();
+  await visitor.page.getByRole("heading", {level: 1, name: `Waiting: order ${id}`}).waitFor();
+  await visitor.sees("An order above the limit");
+  await unfold(visitor);
+  await visitor.judge("waiting-of-an-order");
+  await tool(["order", "list", "--waiting", "approved"]).then((listed) => assert.match(listed, new RegExp(id)));
+  await act(visitor, buttonOf(visitor.page, "Approve"));
+  await visitor.sees("Signal counted");
+  await buttonOf(visitor.page, "Answer").click();
+  const dialog = visitor.page.getByRole("dialog");
+  await dialog.getByLabel("Payload (JSON)").fill("{no");
+  await dialog.getByLabel(WHY).fill(REASON);
+  await dialog.locator("button[type=submit]").click();
+  await dialog.getByText("payload: expected JSON").waitFor();
+  await visitor.judge("waiting-dialog");
+  await dialog.getByLabel("Payload (JSON)").fill('{"pieces": 3}');
+  await dialog.locator("button[type=submit]").click();
+  await dialog.waitFor({state: "detached"});
+  await ended([id], "processed");
+  await visitor.sees("This order does not wait for a signal now.");
+  await visitor.leave(/status of 400/);
+});
+
+test("by the keyboard alone a person finds all that waits, and rejects an order", async () => {
+  const id = await waiting(), visitor = await Visitor.login("operator"), {keyboard} = visitor.page;
+  await keyboard.press("g");
+  await keyboard.press("p");
+  await visitor.sees(id);
+  await visitor.judge("waiting");
+  await visitor.tabTo("Reject");
+  await keyboard.press("Enter");
+  await keyboard.type(REASON);
+  await keyboard.press("Tab");
+  await keyboard.press("Tab");
+  await keyboard.press("Enter");
+  await ended([id], "compensated");
+  await visitor.leave();
+});
+
 test("an alert is looked after", async () => {
   await failing(1);
   await behave("payment", "order");
@@ -431,8 +483,9 @@ test("at 320 pixels all is there, without scrolling sideways, and large enough f
   const [id] = await failing(1);
   await behave("payment", "order");
   await submit(1, {workflow: "never"});
+  await waiting();
   const visitor = await Visitor.login("operator", NARROW);
-  for (const path of ["/", "/orders", "/orders?state=error", `/orders/${id}`, `/orders/${COMPENSATED}`, "/failures", "/bulk", "/alerts", "/dead",
+  for (const path of ["/", "/orders", "/orders?state=error", `/orders/${id}`, `/orders/${COMPENSATED}`, "/failures", "/bulk", "/waiting", "/alerts", "/dead",
     "/dead?queue=orders.rejected", "/services", "/workflows"]) {
     await visitor.open(path);
     await visitor.page.locator("main .panel").last().waitFor();
@@ -510,8 +563,9 @@ test("a search can be reloaded, and an unknown address shows that it is one", as
 test("a reader is offered nothing to do, and refused when asking nevertheless", async () => {
   const [id] = await failing(1);
   await behave("payment", "order");
+  await waiting();
   const visitor = await Visitor.login("reader");
-  for (const path of [`/orders/${id}`, "/failures", "/services", "/workflows", "/alerts", "/dead?queue=orders.rejected"]) {
+  for (const path of [`/orders/${id}`, "/failures", "/services", "/workflows", "/waiting", "/alerts", "/dead?queue=orders.rejected"]) {
     await visitor.open(path);
     await visitor.page.locator("main .panel").last().waitFor();
     assert.deepEqual(await visitor.page.locator("main button").allTextContents(), [], path);

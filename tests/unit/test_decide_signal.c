@@ -170,8 +170,8 @@ START_TEST(a_callback_ends_accepted_work)
 }
 END_TEST
 
-/* Law 11, quiesce. Catches: an undo that overtakes the do whose service has called back before its answer
- * came. */
+/* Law 11, quiesce. Catches: an undo that overtakes a do, because its service has called back
+ * before it answered. */
 START_TEST(a_callback_before_the_answer_counts_and_its_attempt_may_still_act)
 {
     work_accept();

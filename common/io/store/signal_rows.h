@@ -11,7 +11,7 @@
 
 #include "io/store/store.h"
 
-/* Bytes of a signal's name, id, key and sender: what a command may have, and no more. */
+/* Bytes of a signal's name, id, key and sender: no command has more. */
 #define MG_KEPT_TEXT_MAX 256
 
 struct mg_kept_signal {

@@ -116,7 +116,7 @@ struct mg_step_record {
     struct mg_slice undo_result;
     struct mg_slice
         unreadable;       /* why a good answer's body gave no result; absent: it gave one, or none came */
-    struct mg_slice open; /* of a wait for a signal: its key and what has come (scheduler/kept_signals.h) */
+    struct mg_slice open; /* of a wait for a signal: its key and the signals that have come (scheduler/kept_signals.h) */
     bool was_skipped;     /* before its undo was planned, although it may have happened */
     bool has_do_digest, has_undo_digest;
     uint8_t do_digest[MG_SHA256_SIZE],
