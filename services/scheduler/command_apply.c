@@ -228,8 +228,8 @@ static enum mg_verdict settle_apply(struct mg_batch *batch, struct mg_item *item
     const struct mg_brought brought = {.step = &after};
     cause->settle.has_result = true;
     cause->settle.is_result_missing = is_result_missing(fold, cause->step);
-    /* The command's result has all that the undo needs. A step that is done keeps the result that its undo knows. One
-     * that is to be undone keeps the result that the undos of later steps are made from. */
+    /* The command's result has all that the undo needs. A step that is done keeps the result that its undo
+     * knows. One that is to be undone keeps the result that the undos of later steps are made from. */
     const struct mg_slice none = {NULL, 0}, given = item->command->result;
     const struct mg_slice known = mg_order_undo_result(&after);
     const struct mg_step *step = &fold->record->order.steps[cause->step];

@@ -115,9 +115,10 @@ struct mg_step_record {
     /* The result for its undo, from an earlier answer, if the last one lacks a part. Absent: `result`. */
     struct mg_slice undo_result;
     struct mg_slice
-        unreadable;       /* why a good answer's body gave no result; absent: it gave one, or none came */
-    struct mg_slice open; /* of a wait for a signal: its key and the signals that have come (scheduler/kept_signals.h) */
-    bool was_skipped;     /* before its undo was planned, although it may have happened */
+        unreadable; /* why a good answer's body gave no result; absent: it gave one, or none came */
+    struct mg_slice
+        open; /* of a wait for a signal: its key and the signals that have come (scheduler/kept_signals.h) */
+    bool was_skipped; /* before its undo was planned, although it may have happened */
     bool has_do_digest, has_undo_digest;
     uint8_t do_digest[MG_SHA256_SIZE],
         undo_digest[MG_SHA256_SIZE];           /* under the current key (law 8, derived identities) */
