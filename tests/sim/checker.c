@@ -371,7 +371,8 @@ static void rest_check(const struct mg_order_record *before, const struct mg_ord
         if (!workflow->plan.steps[i].is_wait) {
             continue;
         }
-        bool has_ended = was->state == MG_STEP_WAITING && is->state == MG_STEP_DONE;
+        bool has_ended = was->state == MG_STEP_WAITING && is->state == MG_STEP_DONE &&
+                         !workflow->plan.steps[i].is_signal; /* signals.c */
         bool is_early = has_ended && was->due_at_ms > sim_store_now_ms() && !is_settled(write) &&
                         !sim_has_happened(SIM_STORE_CLOCK_JUMP);
         bool has_called = is->is_maybe || mg_step_is_running(is) || mg_step_is_backward(is);
@@ -398,7 +399,9 @@ static void waiting_check(const struct mg_order_record *before, const struct mg_
                       (event->cause_kind == MG_CAUSE_REPLY && is_its_error &&
                        mg_slice_is(more->error_code, "breaker_open"));
     const struct mg_step_plan *plan = &workflow->plan.steps[step];
-    bool is_for_person = plan->is_at_most_once || plan->on_unknown == MG_ON_UNKNOWN_OPERATOR;
+    /* A signal that does not come in time fails its step. */
+    bool is_for_person =
+        plan->is_at_most_once || plan->on_unknown == MG_ON_UNKNOWN_OPERATOR || plan->is_signal;
     if (is_waiting && !is_for_person && record->order.failure_count > before->order.failure_count) {
         sim_violated("waiting_is_not_failing", "order %s: %.*s counts as a failure of %s", record->order_id,
                      (int)event->cause.len, event->cause.data, workflow->steps[step].name);
@@ -451,6 +454,7 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
         replies_check(before, write);
         waiting_check(before, write);
         rest_check(before, write);
+        sim_check_signals(before, write);
         accepted_check(before, write);
     }
     steps_check(before, write);

@@ -372,6 +372,9 @@ static void order_make(int number)
     order->body = strdup(body);
     sim_table_put(&clients.orders, mg_slice_of(order->order_id))->value = order;
     clients.unanswered++;
+    if (order->workflow >= 0 && strcmp(sim_workflow_name(order->workflow), "approve") == 0) {
+        sim_signals_start(order);
+    }
     keep_posting(order);
     if (sim_happens(SIM_CLIENT_TWICE)) {
         sim_after(NULL, later_us(), post_again, order);

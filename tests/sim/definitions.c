@@ -181,6 +181,18 @@ static const struct {
                                               "{\"step\":\"dawn\",\"after\":[],\"wait\":{\"until\":\"payload.dawn\"}}," STEP(
                                                   "ship", "stock") AFTER("\"charge\",\"dawn\"") RETRY("3")
                                                   DO("") "," UNDO() "}]}"},
+    {"approve",
+     "{\"workflow\":\"approve\",\"version\":1,\"complete_within\":\"90s\",\"steps\":[" STEP(
+         "hold", "stock") RETRY("4")
+         DO("") "," UNDO() "},"
+                           "{\"step\":\"nod\",\"wait\":{\"signal\":\"nod\",\"within\":\"30s\"},"
+                           "\"done_when\":\"result.ok\",\"refused_when\":\"!result.ok\"}," STEP(
+                               "pay", "bank") RETRY("3")
+                               DO("") "," UNDO() "},"
+                                                 "{\"step\":\"eyes\",\"after\":[],\"wait\":{\"signal\":"
+                                                 "\"eyes\",\"within\":\"15s\",\"of\":2,\"on_timeout\":"
+                                                 "\"skip\"}}," STEP("send", "stock") AFTER("\"pay\",\"eyes\"")
+                                                     RETRY("3") DO("") "," UNDO() "}]}"},
     /* from here on only in rough runs */
     {"coin", "{\"workflow\":\"coin\",\"version\":1,\"complete_within\":\"90s\",\"steps\":[" STEP(
                  "strike", "mint") "\"on_unknown\":\"verify\"," RETRY("4")

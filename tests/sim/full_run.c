@@ -48,11 +48,24 @@ void sim_check_full_committed(const struct mg_order_write *write)
     }
 }
 
+/* People take their time. */
+static bool waits_for_signal(const struct mg_order *order)
+{
+    for (int i = 0; i < order->step_count; i++) {
+        if (order->steps[i].state == MG_STEP_WAITING && order->steps[i].reason == MG_REASON_AWAITING_SIGNAL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void still_check(const struct sim_submitted *order)
 {
     struct sim_stored stored;
     bool is_stored = sim_store_find(order->order_id, &stored);
-    bool is_over = order->is_refused || (is_stored && mg_order_state_is_terminal(stored.record->order.state));
+    bool is_over =
+        order->is_refused || (is_stored && (mg_order_state_is_terminal(stored.record->order.state) ||
+                                            waits_for_signal(&stored.record->order)));
     int64_t since_us = order->moved_us > held_us ? order->moved_us : held_us;
     if (!is_over && sim_now_us() - since_us > STILL_MAX_US && is_of_others(order)) {
         sim_violated("full_queue_is_apart", "order %s stands still for %lld s, and only stock is full",

@@ -55,6 +55,7 @@ struct sim_submitted {
     bool is_cause_lost;  /* with its queue, or as a dead letter of a failover: only the sweep repeats its
                             effects */
     int64_t moved_us;    /* last write, or first post */
+    unsigned int nods;   /* bits: a signal `nod` with ok false, and with ok true, was sent */
     int64_t open_until_ms[SIM_STEPS_MAX]; /* an unanswered attempt of this step may act until then */
     int parked_asks[SIM_STEPS_MAX];       /* sweeps that asked about this parked step since the last write */
     struct sim_pace pace[SIM_STEPS_MAX];
@@ -94,6 +95,10 @@ bool sim_is_forged(struct mg_slice text);
 bool sim_is_foreign(struct mg_slice reply_to);
 void sim_check_speakers(
     const struct mg_order_write *write); /* checks that no stored value comes from a stranger */
+
+/* signals.c: those of an order of the workflow approve, at times of their own */
+void sim_signals_start(struct sim_submitted *order);
+void sim_check_signals(const struct mg_order_record *before, const struct mg_order_write *write);
 
 /* check_cause.c */
 struct mg_status_message;
