@@ -123,7 +123,8 @@ static void payload_make(const struct mg_http_exchange *request, struct mg_buf *
 
 static void callback_refuse(struct mg_call *call, const struct mg_command_result *result)
 {
-    if (result->verdict == MG_COMMAND_NOT_FOUND) {
+    bool is_invalid = result->verdict == MG_COMMAND_INVALID; /* for good: the step awaits no callback */
+    if (result->verdict == MG_COMMAND_NOT_FOUND || is_invalid) {
         mg_call_refuse(call, 404, NO_CALLBACK);
     } else if (result->verdict == MG_COMMAND_CONFLICT) {
         mg_call_refuse(call, 409, "the callback is late: %s", result->text);

@@ -173,13 +173,14 @@ def a_token_that_is_not_ours_is_as_a_step_that_there_is_not(_, door, schedulers)
              token_of("o-2", "charge")[:43] + token[43:]]
     texts = {door.call_back(one, "[1]")[2] for one in wrong}
     assert all(door.call_back(one, "[1]")[0] == 404 for one in wrong) and len(schedulers.taken) == count
-    schedulers.answer = lambda command: {"verdict": "not_found"}
-    assert door.call_back(token)[0] == 404
-    texts.add(door.call_back(token)[2])
+    for verdict in ("not_found", "invalid"):
+        schedulers.answer = lambda command, verdict=verdict: {"verdict": verdict}
+        assert door.call_back(token)[0] == 404, verdict
+        texts.add(door.call_back(token)[2])
     assert len(texts) == 1, texts
     schedulers.answer = lambda command: {"verdict": "conflict", "signal": "late"}
     assert door.call_back(token)[0] == 409
-    schedulers.answer = lambda command: {"verdict": "invalid"}
+    schedulers.answer = lambda command: {"verdict": "invalid", "may_pass": True}
     status, headers, _ = door.call_back(token)
     assert status == 503 and headers["Retry-After"]
     schedulers.answer = lambda command: {"verdict": "done", "signal": "taken"}
