@@ -187,7 +187,7 @@ static void signal_read(struct reading *reading, struct mg_slice value, const ch
     mg_json_get_name(&object, "signal", MG_REQUIRED, signal->name);
     signal_name_check(reading, &object, signal->name);
     mg_json_get_checked(&object, "id", MG_OPTIONAL, mg_order_id_is_valid,
-                        "1 to 128 characters A-Z, a-z, 0-9, ., _, :, -", signal->id, sizeof(signal->id));
+                        "1 to 64 characters A-Z, a-z, 0-9, ., _, :, -", signal->id, sizeof(signal->id));
     if (signal->id[0] == '\0') {
         (void)snprintf(signal->id, sizeof(signal->id), "signal-%d", index);
     }

@@ -1,5 +1,5 @@
 /*
- * `order list --waiting SIGNAL`: the steps that wait for this signal, the next time-out first. --after gives
+ * `order list --waiting SIGNAL`: the steps that wait for this signal, the longest first. --after gives
  * the next page, after the cursor that the page before ends with.
  */
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "cli.h"
+#include "operator/awaited.h"
 #include "operator/option_words.h"
 
 #define ANY         "*" /* in place of a name, which is never that */
@@ -73,10 +74,7 @@ static const char *refusal_of(const struct mg_cli_options *options)
         return "--waiting goes with --workflow, --after and --limit only";
     }
     const char *after = mg_option_text(options->after);
-    size_t digits = strspn(after, "-0123456789");
-    bool is_cursor = digits > 0 && after[digits] == '/' && strchr(after + digits + 1, '/') != NULL &&
-                     strspn(strrchr(after, '/') + 1, "0123456789") == strlen(strrchr(after, '/') + 1) &&
-                     strrchr(after, '/')[1] != '\0' && strlen(after) < CURSOR_SIZE;
+    bool is_cursor = strlen(after) < CURSOR_SIZE && mg_awaiting_cursor_is_valid(after);
     return after[0] == '\0' || is_cursor ? NULL
                                          : "--after: with --waiting expected the cursor of the page before";
 }

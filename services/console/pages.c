@@ -11,6 +11,7 @@
 #include "core/words.h"
 #include "json/json.h"
 #include "json/scan.h"
+#include "operator/awaited.h"
 #include "operator/explain.h"
 #include "operator/graph.h"
 #include "operator/helpful_verbs.h"
@@ -558,18 +559,6 @@ static unsigned int render_waiting(const struct mg_query *query, const struct mg
     return answer_end(query, tables, &json);
 }
 
-/* The cursor SINCE/ORDER/POSITION that the previous page returned. */
-static bool is_wait_cursor(const char *text)
-{
-    char order[MG_PARAM_SIZE];
-    size_t since = strspn(text, "0123456789-T:.Z"), len = since;
-    len += text[since] == '/' ? 1 + strcspn(text + since + 1, "/") : 0;
-    (void)snprintf(order, sizeof(order), "%.*s", len > since ? (int)(len - since) - 1 : 0, text + since + 1);
-    const char *position = text[len] == '/' ? text + len + 1 : "";
-    return text[0] == '\0' || (since > 0 && position[0] != '\0' && is_number(position) &&
-                               mg_order_id_is_valid(order, strlen(order)));
-}
-
 bool mg_query_waiting(struct mg_page *page, struct mg_query *query)
 {
     const char *signal, *workflow, *order, *after;
@@ -584,7 +573,7 @@ bool mg_query_waiting(struct mg_page *page, struct mg_query *query)
     };
     query_begin(query, "waiting", render_waiting);
     query_add(query, NULL, MG_REPORT_AWAITING, params);
-    return cursor_check(page, is_wait_cursor(after));
+    return cursor_check(page, after[0] == '\0' || mg_awaiting_cursor_is_valid(after));
 }
 
 /* ---- bulk actions ---- */

@@ -1,8 +1,14 @@
 /* See awaited.h. */
 #include "operator/awaited.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "core/key.h"
 #include "json/scan.h"
 #include "operator/document.h"
+
+#define POSITION_DIGITS 2 /* of 64 steps */
 
 static struct mg_slice signals_of(const struct mg_table *steps, int row)
 {
@@ -92,4 +98,19 @@ void mg_awaited_senders_write(struct mg_buf *out, const struct mg_signal_wait *s
         mg_buf_append_text(out, i > 0 ? ", " : "");
         sender_write(out, &senders[i]);
     }
+}
+
+bool mg_awaiting_cursor_is_valid(const char *text)
+{
+    char order[MG_ORDER_ID_MAX + 1];
+    size_t since = strspn(text, "0123456789-T:.Z"), len = 0;
+    if (since == 0 || text[since] != '/') {
+        return false;
+    }
+    const char *id = text + since + 1;
+    len = strcspn(id, "/");
+    const char *position = id[len] == '/' ? id + len + 1 : "";
+    (void)snprintf(order, sizeof(order), "%.*s", (int)len, id);
+    return len <= MG_ORDER_ID_MAX && mg_order_id_is_valid(order, len) && position[0] != '\0' &&
+           strspn(position, "0123456789") == strlen(position) && strlen(position) <= POSITION_DIGITS;
 }

@@ -16,6 +16,8 @@ void mg_awaited_write(struct mg_buf *out, const struct mg_workflow *workflow, in
 void mg_awaited_early_write(struct mg_buf *out, const struct mg_workflow *workflow, int step,
                             const struct mg_table *steps, int row);
 
+/* The cursor SINCE/ORDER/POSITION of a page of MG_REPORT_AWAITING. */
+bool mg_awaiting_cursor_is_valid(const char *text);
 /* The senders of the signal: "operators, the order's client, client psp". */
 void mg_awaited_senders_write(struct mg_buf *out, const struct mg_signal_wait *signal);
 

@@ -74,6 +74,7 @@ struct mg_desk *mg_desk_create(const struct mg_workflow *workflow, const struct 
     shared->works.arg = &shared->works;
     TAILQ_INIT(&desk->outbox.unsent);
     TAILQ_INIT(&desk->outbox.sent);
+    mg_buf_init(&desk->outbox.scratch, MG_REQUEST_MAX);
     mg_scheduler_metrics_init(&shared->series, metrics);
     desk->entry.workflow = (struct mg_workflow *)(uintptr_t)workflow; /* only read */
     return desk;
@@ -91,6 +92,7 @@ void mg_desk_destroy(struct mg_desk *desk)
         free(kept);
     }
     mg_send_list_drop(&desk->outbox.unsent);
+    mg_buf_finish(&desk->outbox.scratch);
     mg_metrics_destroy(desk->shared.metrics);
     free(desk);
 }

@@ -593,7 +593,7 @@ enum mg_report {
      * aside at schedulers, and overdue ones that sweeps pass by for their locks; the oldest first */
     MG_REPORT_WAITING,
     /* Parameters: enum mg_awaiting_param, the last the bytes of a payload that is shown. Steps that wait for
-     * a signal, the next time-out first: order_id, workflow, workflow_version, step, signal, title, since,
+     * a signal, the longest first: order_id, workflow, workflow_version, step, signal, title, since,
      * until, on_timeout, counted (signals that have come, of them that are needed), of, signed_by, from,
      * choices, labels, payload. Each row has its page, too: looked_at, next (NULL: the last page). A page
      * without steps has one row, whose order_id is NULL */

@@ -1,4 +1,4 @@
-// Steps that wait for a signal, the next time-out first: the question, its time-out, the signatures, and the buttons to answer.
+// Steps that wait for a signal, the longest first: the question, its time-out, the signatures, and the buttons to answer.
 // /waiting/ORDER has those of one order: the address for a mail.
 import {h, bytes, number, orderLink, panel, say, table, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
@@ -66,7 +66,7 @@ export async function show({main, path, query}) {
     ...[page.next !== null && h("p", {class: "row"}, more)].filter(Boolean));
   };
   main.append(h("h1", {}, order === "" ? "Waiting" : ["Waiting: order ", orderLink(order)]),
-    panel("For a signal, the next time-out first", list,
+    panel("For a signal, the longest first", list,
       order !== "" && h("p", {}, h("a", {class: "button", href: "/waiting"}, "All that wait"))));
   draw();
 }
