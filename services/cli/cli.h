@@ -57,6 +57,10 @@ struct mg_cli_options {
     const char *service_file, *workflow_file, *payload, *results; /* of `service test`; NULL: not given */
     const char *signal_id, *key;                                  /* likewise, of signals */
     const char *service, *path;                                   /* of `agent test` */
+    struct mg_list times, fails, refuses, loses, finishes, downs, whens, claims; /* of `workflow simulate` */
+    const char *profile;                                                         /* likewise */
+    int64_t orders, seed, stop_after_ms;                                         /* likewise; 0: not given */
+    bool explores;
     bool wants_coverage;
     bool shows_undo;
     bool is_repeat, is_without_output;
@@ -194,9 +198,10 @@ struct mg_command;
 /* Sends a command until a scheduler answers, and prints the answer. order_command.c. */
 enum mg_exit_code mg_cli_command_send(struct mg_cli *cli, const struct mg_command *command);
 
-/* workflow_show.c, workflow_test.c, workflow_describe.c, workflow_diff.c: verbs of `workflow` */
+/* workflow_show.c, workflow_test.c, workflow_describe.c, workflow_diff.c, workflow_simulate.c: verbs of
+ * `workflow` */
 cli_verb_fn mg_verb_workflow_show, mg_verb_workflow_draw, mg_verb_workflow_test, mg_verb_workflow_describe,
-    mg_verb_workflow_diff;
+    mg_verb_workflow_diff, mg_verb_workflow_simulate;
 
 /* service_test.c: a verb of `service` */
 cli_verb_fn mg_verb_service_test;

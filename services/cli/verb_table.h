@@ -46,6 +46,7 @@
 #define MG_EXTRA_COMMAND    (UINT64_C(1) << 35) /* no option: the verb runs the command that its words are */
 #define MG_EXTRA_SIGNAL     (UINT64_C(1) << 36)
 #define MG_EXTRA_KEY        (UINT64_C(1) << 37)
+#define MG_EXTRA_SIMULATE   (UINT64_C(1) << 40)
 #define MG_EXTRA_SERVERS    (MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY | MG_EXTRA_AGENTS)
 #define MG_EXTRA_APART      (UINT64_C(1) << 29) /* no option: the verb uses neither broker nor database */
 #define MG_EXTRA_ALONE      (UINT64_C(1) << 30) /* no server at all and one output format: no common option */
@@ -91,7 +92,8 @@ void mg_verb_write(const struct mg_verb *verb, char *ret_text, size_t size);
 
 /* ---- options.c ---- */
 
-#define MG_OPTIONS_MAX 92 /* room for all options and the end mark */
+#define MG_OPTIONS_MAX 92  /* room for all options and the end mark */
+#define MG_OPTIONS_MAX 104 /* room for all options and the end mark */
 
 #define MG_EXTRA_ANY ~(MG_EXTRA_APART | MG_EXTRA_ALONE) /* the options of all verbs */
 

@@ -4,30 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/print.h"
 #include "definition.h"
 #include "json/scan.h"
 #include "operator/graph.h"
 #include "rehearse/rehearsal.h"
+#include "service_files.h"
 #include "verb_table.h"
 #include "workflow/case_file.h"
 
-#define SERVICE_MAX_BYTES ((size_t)256 * 1024) /* as an agent reads it */
-#define PATH_SIZE         4096
 #define MISSING_MAX_BYTES ((size_t)4096) /* a name and an expression */
 #define JUNIT_MAX_BYTES   ((size_t)16 * 1024 * 1024)
-/* A service without a file: only its name matters, and the defaults of all else. */
-#define DEFAULT_SERVICE "{\"service\": \"%s\", \"url\": \"http://127.0.0.1\"}"
 
 struct testing {
     struct mg_cli *cli;
     const char *cases_path;
     struct mg_workflow *workflow;
     struct mg_cases *cases;
-    struct mg_service *services[MG_CASE_SERVICES_MAX + MG_STEPS_MAX]; /* owned */
-    int service_count;
-    const struct mg_service *by_step[MG_STEPS_MAX];
+    struct mg_service_files services;
     struct mg_coverage coverage;
     struct mg_rehearsal *results; /* one for each case */
     int failed_count, branch_count, uncovered_count;
@@ -52,69 +46,11 @@ static enum mg_exit_code cases_read(struct testing *testing)
     return code;
 }
 
-static enum mg_exit_code service_add(struct testing *testing, struct mg_slice text, const char *path)
-{
-    struct mg_err err;
-    struct mg_mistake_printer printer = {.path = path};
-    const struct mg_mistakes mistakes = {mg_mistake_print, &printer};
-    if (mg_service_parse(text, &mistakes, &testing->services[testing->service_count], &err) != MG_OK) {
-        return printer.count > 0 ? MG_EXIT_USAGE : mg_cli_fail(MG_EXIT_USAGE, "%s: %s", path, err.text);
-    }
-    testing->service_count++;
-    return MG_EXIT_DONE;
-}
-
-/* A path is relative to the folder of the cases. */
-static enum mg_exit_code service_read(struct testing *testing, struct mg_slice quoted)
-{
-    char name[PATH_SIZE], path[2 * PATH_SIZE];
-    struct mg_buf name_buf, text;
-    struct mg_err err;
-    mg_buf_init_fixed(&name_buf, name, sizeof(name));
-    (void)mg_json_string(quoted, &name_buf); /* checked: a string */
-    const char *slash = strrchr(testing->cases_path, '/');
-    int folder_len = name[0] != '/' && slash != NULL ? (int)(slash - testing->cases_path) + 1 : 0;
-    if (name_buf.failed || folder_len >= PATH_SIZE) {
-        return mg_cli_fail(MG_EXIT_USAGE, "%s: /services: a path is too long", testing->cases_path);
-    }
-    snprintf(path, sizeof(path), "%.*s%s", folder_len, testing->cases_path, name);
-    mg_buf_init(&text, SERVICE_MAX_BYTES);
-    enum mg_exit_code code = mg_file_text(path, true, &text, &err) == MG_OK
-                                 ? service_add(testing, mg_buf_slice(&text), path)
-                                 : mg_cli_fail(MG_EXIT_USAGE, "%s", err.text);
-    mg_buf_finish(&text);
-    return code;
-}
-
-static const struct mg_service *service_find(const struct testing *testing, const char *name)
-{
-    for (int i = 0; i < testing->service_count; i++) {
-        if (strcmp(testing->services[i]->name, name) == 0) {
-            return testing->services[i];
-        }
-    }
-    return NULL;
-}
-
 static enum mg_exit_code services_read(struct testing *testing)
 {
-    enum mg_exit_code code = MG_EXIT_DONE;
-    for (int i = 0; i < testing->cases->service_count && code == MG_EXIT_DONE; i++) {
-        code = service_read(testing, testing->cases->services[i]);
-    }
-    for (int i = 0; i < testing->workflow->plan.step_count && code == MG_EXIT_DONE; i++) {
-        const char *name = testing->workflow->steps[i].service;
-        if (testing->workflow->plan.steps[i].is_wait) {
-            continue;
-        }
-        if (service_find(testing, name) == NULL) {
-            char text[sizeof(DEFAULT_SERVICE) + MG_NAME_MAX];
-            snprintf(text, sizeof(text), DEFAULT_SERVICE, name);
-            code = service_add(testing, mg_slice_of(text), name);
-        }
-        testing->by_step[i] = service_find(testing, name);
-    }
-    return code;
+    enum mg_exit_code code = mg_service_files_read(&testing->services, testing->cases_path,
+                                                   testing->cases->services, testing->cases->service_count);
+    return code == MG_EXIT_DONE ? mg_service_files_match(&testing->services, testing->workflow) : code;
 }
 
 /* ---- running ---- */
@@ -128,8 +64,8 @@ static enum mg_exit_code cases_run(struct testing *testing)
     }
     for (int i = 0; i < testing->cases->case_count; i++) {
         struct mg_rehearsal *result = &testing->results[i];
-        if (mg_rehearse(testing->workflow, testing->cases, &testing->cases->cases[i], testing->by_step,
-                        &testing->coverage, result, &err) != MG_OK) {
+        if (mg_rehearse(testing->workflow, testing->cases, &testing->cases->cases[i],
+                        testing->services.by_step, &testing->coverage, result, &err) != MG_OK) {
             return mg_cli_fail_err(&err);
         }
         testing->failed_count += result->fault_count > 0 ? 1 : 0;
@@ -464,9 +400,7 @@ enum mg_exit_code mg_verb_workflow_test(struct mg_cli *cli)
         mg_rehearsal_finish(&testing.results[i]);
     }
     free(testing.results);
-    for (int i = 0; i < testing.service_count; i++) {
-        mg_service_destroy(testing.services[i]);
-    }
+    mg_service_files_free(&testing.services);
     mg_cases_destroy(testing.cases);
     mg_workflow_destroy(testing.workflow);
     return code;

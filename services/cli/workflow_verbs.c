@@ -310,6 +310,9 @@ const struct mg_verb MG_WORKFLOW_VERBS[] = {
      "prints the changes between two definitions by meaning; exit code 1 if there are any", 0},
     {"workflow", "test", "FILE CASES", 2, 2, MG_EXTRA_TEST | MG_EXTRA_APART, MG_PRINTS_ONE,
      mg_verb_workflow_test, "runs a definition against cases, without servers", 0},
+    {"workflow", "simulate", "FILE", 1, 1, MG_EXTRA_SIMULATE | MG_EXTRA_APART, MG_PRINTS_ONE,
+     mg_verb_workflow_simulate,
+     "runs many orders of a definition through services that fail, without servers", 0},
     {"workflow", "states", "", 0, 0, MG_EXTRA_STATES, MG_PRINTS_TEXT, verb_workflow_states,
      "prints the tables of states, as diagrams or CSV", 0},
     {0}};

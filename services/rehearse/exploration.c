@@ -1,0 +1,460 @@
+/*
+ * See exploration.h. A way is a list of choices. It is run from the start; a choice that the list does not
+ * have yet is its first option. Then the last choice with a further option takes it, and all after it go. So
+ * each reachable combination is run once, and nothing of a run is kept but its list.
+ */
+#include "exploration.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bare_order.h"
+#include "claim.h"
+#include "core/maybe.h"
+#include "expr/tree.h"
+#include "workflow/step_guard.h"
+
+#define CHOICES_MAX     (3 * MG_STEPS_MAX) /* a guard, a do and an undo */
+#define CAUSES_MAX      20000              /* of one order; more is an order that does not end */
+#define ENDS_HASH       4096               /* a power of two, far above MG_EXPLORE_ENDS_MAX */
+#define UNTIL_MS        INT64_C(3600000)   /* of a moment that nothing gives */
+#define ARENA_MAX_BYTES ((size_t)1024 * 1024)
+#define WHY_MAX_BYTES   512
+
+struct explorer {
+    const struct mg_profile *profile;
+    const struct mg_workflow *workflow;
+    const struct mg_plan *plan;
+    struct mg_exploration *found;
+    const struct mg_expr *claims[MG_CLAIMS_MAX];
+    struct mg_arena *arena;
+    int16_t hash[ENDS_HASH]; /* index into the ends, plus one */
+    /* the choices of the present way */
+    struct {
+        uint8_t chosen, options;
+    } path[CHOICES_MAX];
+    int path_len, depth;
+    bool is_failure_first;
+    /* the present order */
+    struct mg_order order;
+    struct mg_context context;
+    struct mg_decision decision;
+    uint8_t ways[MG_STEPS_MAX]; /* enum mg_way_of_step */
+    bool is_undo_drawn[MG_STEPS_MAX], refuses_undo[MG_STEPS_MAX];
+    uint64_t sent[MG_STEPS_MAX]; /* when its request went out; 0: none is out */
+    uint64_t sent_count;
+    uint8_t undone[MG_STEPS_MAX];
+    int undone_count;
+    enum mg_reason reason; /* of the order's last change */
+};
+
+const char *mg_way_of_step_name(enum mg_way_of_step way)
+{
+    static const char *const NAMES[] = {"not reached", "done", "refused", "unknown", "skipped"};
+    return NAMES[way];
+}
+
+/* ---- choices ---- */
+
+static int choose(struct explorer *explorer, int options)
+{
+    if (options <= 1 || explorer->depth >= CHOICES_MAX) {
+        return 0;
+    }
+    if (explorer->depth == explorer->path_len) {
+        explorer->path[explorer->path_len].chosen = 0;
+        explorer->path[explorer->path_len++].options = (uint8_t)options;
+    }
+    return explorer->path[explorer->depth++].chosen;
+}
+
+/* False: there is no further way. */
+static bool path_advance(struct explorer *explorer)
+{
+    while (explorer->path_len > 0) {
+        int last = explorer->path_len - 1;
+        if (explorer->path[last].chosen + 1 < explorer->path[last].options) {
+            explorer->path[last].chosen++;
+            return true;
+        }
+        explorer->path_len--;
+    }
+    return false;
+}
+
+/* ---- guards ---- */
+
+/* A condition that is the same as that of a step before, or its opposite, has the value that follows. 1: it
+ * holds, 0: it does not, -1: nothing is known. */
+static int condition_follows(const struct explorer *explorer, int step)
+{
+    const struct mg_guard *guard = explorer->workflow->steps[step].guard;
+    for (int i = 0; i < explorer->plan->step_count; i++) {
+        const struct mg_guard *other = explorer->workflow->steps[i].guard;
+        bool is_known = explorer->ways[i] != MG_STEP_WAY_NONE;
+        /* A step that was skipped for a step which it needs says nothing of its own condition. */
+        bool is_by_needs = explorer->order.steps[i].reason == MG_REASON_NEEDS_SKIPPED;
+        if (i == step || other == NULL || other->when == NULL || !is_known || is_by_needs) {
+            continue;
+        }
+        bool held = explorer->ways[i] != MG_STEP_WAY_SKIPPED;
+        if (mg_expr_is_same(guard->when, guard->when->root, other->when, other->when->root)) {
+            return held;
+        }
+        if (mg_expr_is_opposite(guard->when, guard->when->root, other->when, other->when->root)) {
+            return !held;
+        }
+    }
+    return -1;
+}
+
+/* Skip or go, by chance's part in the profile. */
+static enum mg_fact when_choose(struct explorer *explorer, int step)
+{
+    uint32_t share = explorer->profile->when[step];
+    if (share == 0 || share == MG_SHARE_ALL) {
+        return share == 0 ? MG_FACT_SKIP : MG_FACT_GO;
+    }
+    int follows = condition_follows(explorer, step);
+    if (follows >= 0) {
+        return follows == 1 ? MG_FACT_GO : MG_FACT_SKIP;
+    }
+    return choose(explorer, 2) == 0 ? MG_FACT_GO : MG_FACT_SKIP;
+}
+
+static enum mg_fact guard_by_payload(struct explorer *explorer, int step, int64_t *ret_until_ms)
+{
+    struct mg_slice results[MG_STEPS_MAX] = {{NULL, 0}}, text;
+    struct mg_render_input input = {.workflow = explorer->workflow,
+                                    .order_id = "order-1",
+                                    .payload = explorer->profile->payload,
+                                    .results = results,
+                                    .accepted_at_ms = explorer->profile->accepted_at_ms};
+    char memory[WHY_MAX_BYTES];
+    struct mg_buf why;
+    for (int i = 0; i < explorer->plan->step_count; i++) {
+        enum mg_step_state state = explorer->order.steps[i].state;
+        results[i] = state == MG_STEP_DONE ? explorer->profile->results[i] : results[i];
+        input.skipped |= state == MG_STEP_SKIPPED ? UINT64_C(1) << i : 0;
+    }
+    mg_buf_init_fixed(&why, memory, sizeof(memory));
+    enum mg_fact fact = mg_workflow_guard_decide(&input, step, &text, &why);
+    if (fact == MG_FACT_GO) {
+        mg_buf_clear(&why);
+        fact = mg_workflow_wait_until(&input, step, ret_until_ms, &why);
+    }
+    return fact;
+}
+
+static void on_facts(void *arg, int step, struct mg_cause_facts *ret_facts)
+{
+    struct explorer *explorer = arg;
+    const struct mg_guard *guard = explorer->workflow->steps[step].guard;
+    const struct mg_step_plan *plan = &explorer->plan->steps[step];
+    bool has_when = guard != NULL && guard->when != NULL;
+    *ret_facts = (struct mg_cause_facts){.fact = MG_FACT_GO, .until_ms = explorer->context.now_ms + UNTIL_MS};
+    if (explorer->profile->payload.data != NULL && explorer->profile->when[step] == MG_WHEN_OPEN) {
+        ret_facts->fact = guard_by_payload(explorer, step, &ret_facts->until_ms);
+    } else if (has_when) {
+        ret_facts->fact = when_choose(explorer, step);
+    }
+    /* A call can be refused by its service, too; a wait only by its guard. */
+    bool has_requirements = guard != NULL && guard->requirements != NULL;
+    bool is_open = explorer->profile->payload.data == NULL && ret_facts->fact == MG_FACT_GO;
+    if (is_open && has_requirements && plan->is_wait && choose(explorer, 2) == 1) {
+        ret_facts->fact = MG_FACT_REFUSE;
+        explorer->ways[step] = MG_STEP_WAY_REFUSED;
+    }
+}
+
+/* ---- calls ---- */
+
+static void on_request(void *arg, int step)
+{
+    static const enum mg_way_of_step OPTIONS[] = {MG_STEP_WAY_DONE, MG_STEP_WAY_REFUSED, MG_STEP_WAY_UNKNOWN};
+    struct explorer *explorer = arg;
+    bool is_undo = explorer->order.steps[step].kind == MG_KIND_UNDO;
+    for (int i = 0; i < explorer->plan->step_count; i++) {
+        explorer->found->has_parallel = explorer->found->has_parallel || explorer->sent[i] != 0;
+    }
+    explorer->sent[step] = ++explorer->sent_count;
+    if (explorer->ways[step] == MG_STEP_WAY_NONE && !is_undo) {
+        explorer->ways[step] =
+            (uint8_t)OPTIONS[choose(explorer, (int)(sizeof(OPTIONS) / sizeof(OPTIONS[0])))];
+    }
+    if (is_undo && !explorer->is_undo_drawn[step]) {
+        bool is_open = explorer->profile->habits[step][MG_KIND_UNDO].refuse > 0;
+        explorer->is_undo_drawn[step] = true;
+        explorer->refuses_undo[step] = is_open && choose(explorer, 2) == 1;
+    }
+}
+
+static void on_change(void *arg, const struct mg_transition *transition)
+{
+    struct explorer *explorer = arg;
+    if (transition->step < 0) {
+        explorer->reason = transition->reason;
+        return;
+    }
+    uint8_t *way = &explorer->ways[transition->step];
+    if (transition->to == MG_STEP_UNDONE && explorer->undone_count < MG_STEPS_MAX &&
+        explorer->order.steps[transition->step].is_undo_dispatched) {
+        explorer->undone[explorer->undone_count++] = (uint8_t)transition->step;
+    }
+    *way = transition->to == MG_STEP_SKIPPED                            ? MG_STEP_WAY_SKIPPED
+           : transition->to == MG_STEP_DONE && *way == MG_STEP_WAY_NONE ? MG_STEP_WAY_DONE
+                                                                        : *way;
+}
+
+static bool is_failure(const struct explorer *explorer, int step)
+{
+    bool is_undo = explorer->order.steps[step].kind == MG_KIND_UNDO;
+    return is_undo ? explorer->refuses_undo[step] : explorer->ways[step] != MG_STEP_WAY_DONE;
+}
+
+/* The call that is answered next; -1: none is out. */
+static int call_next(const struct explorer *explorer)
+{
+    int next = -1;
+    for (int i = 0; i < explorer->plan->step_count; i++) {
+        if (explorer->sent[i] == 0) {
+            continue;
+        }
+        bool is_other = next >= 0 && is_failure(explorer, i) != is_failure(explorer, next);
+        bool is_sooner = next < 0 || (is_other ? is_failure(explorer, i) == explorer->is_failure_first
+                                               : explorer->sent[i] < explorer->sent[next]);
+        next = is_sooner ? i : next;
+    }
+    return next;
+}
+
+static void call_answer(struct explorer *explorer, const struct mg_bare_order *bare, int step)
+{
+    const struct mg_step *state = &explorer->order.steps[step];
+    struct mg_cause cause = {.kind = MG_CAUSE_REPLY, .step = step, .attempt = state->attempt};
+    bool is_undo = state->kind == MG_KIND_UNDO || mg_step_asks_undone(state);
+    enum mg_way_of_step way = is_undo
+                                  ? (explorer->refuses_undo[step] ? MG_STEP_WAY_REFUSED : MG_STEP_WAY_DONE)
+                                  : (enum mg_way_of_step)explorer->ways[step];
+    cause.reply = (struct mg_cause_reply){.kind = state->kind, .retry_after_ms = -1};
+    if (way == MG_STEP_WAY_DONE) {
+        cause.reply.outcome = MG_OUTCOME_DONE;
+        cause.reply.executed = MG_EXECUTED_YES;
+        explorer->context.known_results |= is_undo ? 0 : UINT64_C(1) << step;
+    } else if (way == MG_STEP_WAY_REFUSED) {
+        bool is_verify = state->kind == MG_KIND_VERIFY;
+        cause.reply.outcome = is_verify ? MG_OUTCOME_ABSENT : MG_OUTCOME_PERMANENT;
+        cause.reply.executed = MG_EXECUTED_NO;
+    } else { /* as a connection that breaks */
+        struct mg_maybe maybe = mg_maybe_of(MG_SEEN_BROKEN, state->kind);
+        cause.reply.outcome = maybe.outcome;
+        cause.reply.executed = maybe.executed;
+        cause.reply.may_still_act = maybe.may_still_act;
+    }
+    explorer->sent[step] = 0;
+    (void)mg_bare_decide(bare, &cause);
+}
+
+/* ---- one way ---- */
+
+static void order_begin(struct explorer *explorer)
+{
+    explorer->depth = 0;
+    explorer->context = (struct mg_context){.now_ms = explorer->profile->accepted_at_ms,
+                                            .quiesce_ms = MG_BARE_QUIESCE_MS,
+                                            .park_ms = MG_BARE_PARK_MS};
+    mg_order_init(explorer->plan, &explorer->context, 0, &explorer->order);
+    memset(explorer->ways, 0, sizeof(explorer->ways));
+    memset(explorer->is_undo_drawn, 0, sizeof(explorer->is_undo_drawn));
+    memset(explorer->refuses_undo, 0, sizeof(explorer->refuses_undo));
+    memset(explorer->sent, 0, sizeof(explorer->sent));
+    explorer->sent_count = 0;
+    explorer->undone_count = 0;
+    explorer->reason = MG_REASON_NONE;
+}
+
+/* After an order's end in `error` the calls that are out are answered, as they would be. */
+static void order_run(struct explorer *explorer)
+{
+    const struct mg_bare_events events = {on_facts, on_request, on_change, explorer};
+    const struct mg_bare_order bare = {explorer->plan, &explorer->context, &explorer->order,
+                                       &explorer->decision, &events};
+    const struct mg_cause submitted = {.kind = MG_CAUSE_SUBMITTED, .step = -1};
+    (void)mg_bare_decide(&bare, &submitted);
+    for (int i = 0; i < CAUSES_MAX; i++) {
+        int step = call_next(explorer);
+        int64_t due_ms = mg_bare_due_ms(&explorer->order);
+        if (step >= 0) {
+            call_answer(explorer, &bare, step);
+        } else if (due_ms != 0) {
+            explorer->context.now_ms = due_ms > explorer->context.now_ms ? due_ms : explorer->context.now_ms;
+            mg_bare_ask(&bare, UINT64_MAX);
+        } else {
+            return;
+        }
+    }
+}
+
+/* ---- what was found ---- */
+
+static struct mg_order_way way_of(const struct explorer *explorer)
+{
+    struct mg_order_way way = {.is_failure_first = explorer->is_failure_first, .end = explorer->order.state};
+    memcpy(way.steps, explorer->ways, sizeof(way.steps));
+    return way;
+}
+
+static bool is_end(const struct explorer *explorer, const struct mg_explored_end *end)
+{
+    return end->end == explorer->order.state && end->reason == explorer->reason &&
+           end->undone_count == explorer->undone_count &&
+           memcmp(end->undone, explorer->undone, (size_t)end->undone_count) == 0;
+}
+
+static uint64_t hash_of(const struct explorer *explorer)
+{
+    uint64_t hash = (uint64_t)explorer->order.state * MG_REASON_COUNT + (uint64_t)explorer->reason;
+    for (int i = 0; i < explorer->undone_count; i++) {
+        hash = (hash + explorer->undone[i] + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    }
+    return (hash * UINT64_C(0x9E3779B97F4A7C15)) >> 32;
+}
+
+static void end_note(struct explorer *explorer)
+{
+    struct mg_exploration *found = explorer->found;
+    size_t at = hash_of(explorer) % ENDS_HASH;
+    while (explorer->hash[at] != 0 && !is_end(explorer, &found->ends[explorer->hash[at] - 1])) {
+        at = (at + 1) % ENDS_HASH;
+    }
+    if (explorer->hash[at] == 0 && found->end_count == MG_EXPLORE_ENDS_MAX) {
+        found->other_ends++;
+        return;
+    }
+    if (explorer->hash[at] == 0) {
+        struct mg_explored_end *end = &found->ends[found->end_count++];
+        explorer->hash[at] = (int16_t)found->end_count;
+        end->end = explorer->order.state;
+        end->reason = explorer->reason;
+        end->undone_count = explorer->undone_count;
+        memcpy(end->undone, explorer->undone, sizeof(end->undone));
+        end->first = way_of(explorer);
+    }
+    found->ends[explorer->hash[at] - 1].count++;
+}
+
+static enum mg_class claims_note(struct explorer *explorer, struct mg_err *err)
+{
+    for (int i = 0; i < explorer->found->claim_count; i++) {
+        struct mg_explored_claim *claim = &explorer->found->claims[i];
+        bool is_true = false;
+        if (mg_claim_decide(explorer->workflow, explorer->claims[i], &explorer->order, &is_true, err) !=
+            MG_OK) {
+            err->class = MG_BAD_INPUT;
+            return mg_err_prefix(err, "the claim \"%.*s\" has no value", (int)claim->text.len,
+                                 claim->text.data);
+        }
+        if (is_true && claim->count++ == 0) {
+            claim->first = way_of(explorer);
+        }
+    }
+    return MG_OK;
+}
+
+/* ---- all ways ---- */
+
+static enum mg_class ways_take(struct explorer *explorer, uint64_t ways_max, struct mg_err *err)
+{
+    enum mg_class class = MG_OK;
+    explorer->path_len = 0;
+    do {
+        if (explorer->found->ways == ways_max) {
+            explorer->found->is_cut = true;
+            return MG_OK;
+        }
+        order_begin(explorer);
+        order_run(explorer);
+        explorer->found->ways++;
+        end_note(explorer);
+        class = claims_note(explorer, err);
+    } while (class == MG_OK && path_advance(explorer));
+    return class;
+}
+
+static enum mg_class claims_compile(struct explorer *explorer, struct mg_err *err)
+{
+    const struct mg_profile *profile = explorer->profile;
+    for (int i = 0; i < profile->claim_count; i++) {
+        enum mg_class class = mg_claim_compile(explorer->workflow, profile->claims[i], explorer->arena,
+                                               &explorer->claims[i], err);
+        if (class != MG_OK) {
+            return mg_err_prefix(err, "the claim \"%.*s\"", (int)profile->claims[i].len,
+                                 profile->claims[i].data);
+        }
+        explorer->found->claims[i].text = profile->claims[i];
+        explorer->found->claim_count++;
+    }
+    return MG_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct mg_explored_end *left = a, *right = b;
+    if (left->end != right->end) {
+        return left->end < right->end ? -1 : 1;
+    }
+    if (left->count != right->count) {
+        return left->count > right->count ? -1 : 1;
+    }
+    if (left->undone_count != right->undone_count) {
+        return left->undone_count < right->undone_count ? -1 : 1;
+    }
+    int order = memcmp(left->undone, right->undone, (size_t)left->undone_count);
+    return order != 0 ? order : (int)left->reason - (int)right->reason;
+}
+
+static enum mg_class explore(struct explorer *explorer, uint64_t ways_max, struct mg_err *err)
+{
+    enum mg_class class = claims_compile(explorer, err);
+    class = class == MG_OK ? ways_take(explorer, ways_max, err) : class;
+    if (class == MG_OK && explorer->found->has_parallel && !explorer->found->is_cut) {
+        explorer->is_failure_first = true;
+        class = ways_take(explorer, ways_max, err);
+    }
+    qsort(explorer->found->ends, (size_t)explorer->found->end_count, sizeof(explorer->found->ends[0]),
+          compare);
+    return class;
+}
+
+enum mg_class mg_explore(const struct mg_profile *profile, uint64_t ways_max,
+                         struct mg_exploration *ret_exploration, struct mg_err *err)
+{
+    struct explorer *explorer = calloc(1, sizeof(*explorer));
+    memset(ret_exploration, 0, sizeof(*ret_exploration));
+    ret_exploration->ends = calloc(MG_EXPLORE_ENDS_MAX, sizeof(ret_exploration->ends[0]));
+    struct mg_arena *arena = mg_arena_create(ARENA_MAX_BYTES);
+    enum mg_class class = MG_TRANSIENT;
+    if (explorer != NULL && ret_exploration->ends != NULL && arena != NULL) {
+        explorer->profile = profile;
+        explorer->workflow = profile->workflow;
+        explorer->plan = &profile->workflow->plan;
+        explorer->found = ret_exploration;
+        explorer->arena = arena;
+        class = explore(explorer, ways_max, err);
+    } else {
+        (void)mg_err_set(err, MG_TRANSIENT, "could not explore: no memory");
+    }
+    mg_arena_destroy(arena);
+    free(explorer);
+    if (class != MG_OK) {
+        mg_exploration_finish(ret_exploration);
+    }
+    return class;
+}
+
+void mg_exploration_finish(struct mg_exploration *exploration)
+{
+    free(exploration->ends);
+    exploration->ends = NULL;
+    exploration->end_count = 0;
+}

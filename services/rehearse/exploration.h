@@ -1,0 +1,66 @@
+/*
+ * Every way that an order of a workflow can take: each call is done, refused, or stays unknown for ever; each
+ * condition holds or not. The core decides each way from its submission to its end, without chance. Undos go
+ * well, unless the profile has a share in which the undo of a step is refused; then both are tried.
+ *
+ * Where calls are under way side by side, each way is taken twice: the failures are answered first, and last.
+ */
+#ifndef MG_REHEARSE_EXPLORATION_H
+#define MG_REHEARSE_EXPLORATION_H
+
+#include "profile.h"
+
+#define MG_EXPLORE_MAX      1000000 /* ways; some 20 s */
+#define MG_EXPLORE_ENDS_MAX 1024    /* different ends; further ones are counted */
+
+enum mg_way_of_step {
+    MG_STEP_WAY_NONE,
+    MG_STEP_WAY_DONE,
+    MG_STEP_WAY_REFUSED,
+    MG_STEP_WAY_UNKNOWN,
+    MG_STEP_WAY_SKIPPED
+};
+const char *mg_way_of_step_name(enum mg_way_of_step way); /* "not reached", "done", … */
+
+/* One way, as an example. */
+struct mg_order_way {
+    uint8_t steps[MG_STEPS_MAX]; /* enum mg_way_of_step */
+    bool is_failure_first;       /* of calls side by side */
+    enum mg_order_state end;     /* not terminal: it waits for an operator */
+};
+
+/* Ways with the same end and the same undos. */
+struct mg_explored_end {
+    enum mg_order_state end;
+    enum mg_reason reason;
+    uint8_t undone[MG_STEPS_MAX]; /* steps, in the order in which they were undone */
+    int undone_count;
+    uint64_t count;
+    struct mg_order_way first;
+};
+
+struct mg_explored_claim {
+    struct mg_slice text;
+    uint64_t count; /* ways that fulfil it; 0: it never holds */
+    struct mg_order_way first;
+};
+
+struct mg_exploration {
+    uint64_t ways;
+    bool is_cut;       /* there are more ways than MG_EXPLORE_MAX */
+    bool has_parallel; /* some calls were under way side by side */
+    struct mg_explored_end *ends;
+    int end_count;
+    uint64_t other_ends; /* ways with an end beyond MG_EXPLORE_ENDS_MAX */
+    struct mg_explored_claim claims[MG_CLAIMS_MAX];
+    int claim_count;
+};
+
+/* Explores the profile's workflow. A payload decides the conditions; without one, or with a share between 0 %
+ * and 100 %, both are tried. The caller ends with mg_exploration_finish. MG_BAD_INPUT: a claim is wrong.
+ * MG_TRANSIENT: no memory. */
+enum mg_class mg_explore(const struct mg_profile *profile, uint64_t ways_max,
+                         struct mg_exploration *ret_exploration, struct mg_err *err) MG_MUSTCHECK;
+void mg_exploration_finish(struct mg_exploration *exploration);
+
+#endif

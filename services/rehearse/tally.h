@@ -1,0 +1,52 @@
+/* The counts of a simulation, in constant memory whatever the number of orders. */
+#ifndef MG_REHEARSE_TALLY_H
+#define MG_REHEARSE_TALLY_H
+
+#include "core/model.h"
+#include "quantiles.h"
+
+struct mg_step_tally {
+    uint64_t begun; /* orders in which it was sent, or began to wait */
+    uint64_t done, skipped, failed, undone, undo_failed;
+    struct mg_quantiles attempts; /* calls of its do, of the orders in which it was sent */
+    struct mg_quantiles time_ms;  /* from its first request to its proof, of those that were done */
+};
+
+struct mg_service_tally {
+    uint64_t calls;
+    uint64_t peak; /* calls in the busiest second */
+};
+
+/* Why orders turned back, ended in error, or are still open. */
+struct mg_cause_tally {
+    enum mg_order_state state;
+    int step;                   /* -1: the order as a whole */
+    enum mg_step_state at;      /* of the step */
+    enum mg_reason why, reason; /* of the order; of the step */
+    uint64_t count;
+};
+
+/* Few pairs of step and reason occur; further ones are counted as one. */
+#define MG_CAUSES_MAX 256
+
+struct mg_tally {
+    uint64_t orders, open; /* open: without an end when the simulation stopped */
+    struct mg_ended {
+        uint64_t count;
+        struct mg_quantiles time_ms; /* from the submission to the end */
+    } ends[MG_ORDER_STATE_COUNT];
+    struct mg_step_tally steps[MG_STEPS_MAX];
+    struct mg_service_tally services[MG_STEPS_MAX]; /* by mg_profile_service */
+    struct mg_cause_tally causes[MG_CAUSES_MAX];
+    int cause_count;
+    uint64_t other_causes;
+    int64_t stopped_ms; /* since the start */
+    uint64_t decisions;
+};
+
+/* Adds one to the cause like this one. */
+void mg_tally_cause(struct mg_tally *tally, const struct mg_cause_tally *cause);
+/* The largest first. */
+void mg_tally_sort(struct mg_tally *tally);
+
+#endif

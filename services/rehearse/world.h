@@ -1,0 +1,25 @@
+/*
+ * A world of many orders around the pure core, in simulated time: the next event is the next moment. Orders
+ * come at a rate; a scheduler decides them (bare_order.h), agents call, and services answer as a profile says
+ * (played_service.h). Backoff, deadlines, undo, verify, polls, waits, breakers and parked steps are the real
+ * ones. Left out: the time of queues, commits and sweeps, and the limits of an agent.
+ *
+ * The same definition, profile and seed give the same counts. Each order has a stream of random numbers of
+ * its own, so a setting of one service changes nothing at orders that never meet it.
+ */
+#ifndef MG_REHEARSE_WORLD_H
+#define MG_REHEARSE_WORLD_H
+
+#include "profile.h"
+#include "service/service.h"
+#include "tally.h"
+
+/* Orders that are open at one time live in memory. */
+#define MG_WORLD_MAX_BYTES ((size_t)1024 * 1024 * 1024)
+
+/* `services` has one for each step that calls. The caller frees *ret_tally. MG_TRANSIENT: no memory, or more
+ * orders are open at one time than it has room for. */
+enum mg_class mg_simulate(const struct mg_profile *profile, const struct mg_service *const *services,
+                          struct mg_tally **ret_tally, struct mg_err *err) MG_MUSTCHECK;
+
+#endif
