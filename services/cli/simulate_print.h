@@ -4,7 +4,7 @@
 
 #include "cli.h"
 #include "rehearse/exploration.h"
-#include "rehearse/world.h"
+#include "rehearse/simulation.h"
 
 enum mg_exit_code mg_simulation_print(struct mg_cli *cli, const struct mg_profile *profile,
                                       const struct mg_tally *tally);

@@ -1,4 +1,4 @@
-/* `workflow simulate`: many orders through services that fail (rehearse/world.h), or every way of one order
+/* `workflow simulate`: many orders through services that fail (rehearse/simulation.h), or every way of one order
  * (rehearse/exploration.h). Here the definition, the profile and the options are read. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "definition.h"
 #include "rehearse/exploration.h"
-#include "rehearse/world.h"
+#include "rehearse/simulation.h"
 #include "service_files.h"
 #include "simulate_print.h"
 #include "verb_table.h"

@@ -7,8 +7,8 @@
 
 enum { ROOT_END, ROOT_STATE, ROOT_STANDS, ROOT_COUNT };
 
-/* The last states of an order that runs without commands of an operator, and of a step. */
-static const char *const ENDS[] = {"processed", "compensated", "error", NULL};
+/* The ends of an order that runs without commands of an operator, and the states of a step. */
+static const char *const ENDS[] = {"processed", "compensated", "error", "waiting", NULL};
 static const char *const STATES[] = {
 #define MG_STEP_STATE(NAME, word) word,
 #include "core/words.def"
@@ -101,9 +101,10 @@ static struct mg_expr_found find(void *arg, int root, int member)
         bool stands = mg_bare_stands(&values->workflow->plan, order, member);
         return (struct mg_expr_found){.json = mg_slice_of(stands ? "true" : "false")};
     }
+    const char *end =
+        mg_order_state_is_terminal(order->state) ? mg_order_state_name(order->state) : "waiting";
     (void)snprintf(word, sizeof(values->words[0][0]), "\"%s\"",
-                   root == ROOT_END ? mg_order_state_name(order->state)
-                                    : mg_step_state_name(order->steps[member].state));
+                   root == ROOT_END ? end : mg_step_state_name(order->steps[member].state));
     return (struct mg_expr_found){.json = mg_slice_of(word)};
 }
 

@@ -1,6 +1,7 @@
 /*
- * Claims: expressions that no end of an order may fulfil. Names are `end`, the order's last state;
- * `state.STEP`; and `stands.STEP`, true if the effect of the step stands or may stand.
+ * Claims: expressions that no end of an order may fulfil. Names are `end`, which is "processed",
+ * "compensated", "error", or "waiting" for an open order that needs an operator; `state.STEP`; and
+ * `stands.STEP`, true if the effect of the step stands or may stand.
  *
  *   end == 'compensated' && stands.charge
  */

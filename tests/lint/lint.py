@@ -50,7 +50,7 @@ LAYERS = {
     "services/audit": ("base/", "core/", "json/", "wire/", "workflow/", "service/", "io/http/", "serving/tries.h", "agent/", "audit/"),
     "services/conformance": ("base/", "core/", "json/", "wire/", "io/amqp/", "audit/finding.h", "conformance/"),
     "services/cli": ("base/", "core/", "json/", "expr/", "wire/", "workflow/", "service/", "io/", "client/", "operator/", "console/console.h", "gateway/gateway.h", "agents/agents.h", "dev/dev.h", "rehearse/rehearsal.h",
-                     "rehearse/world.h", "rehearse/exploration.h", "audit/audit.h", "audit/finding.h", "conformance/conformance.h", "conformance/client/client_conformance.h", "cli/"),
+                     "rehearse/simulation.h", "rehearse/exploration.h", "audit/audit.h", "audit/finding.h", "conformance/conformance.h", "conformance/client/client_conformance.h", "cli/"),
 }
 # Where a library's header may be included; never in a header that other parts include.
 LIBRARIES = {

@@ -7,15 +7,15 @@
  * The same definition, profile and seed give the same counts. Each order has a stream of random numbers of
  * its own, so a setting of one service changes nothing at orders that never meet it.
  */
-#ifndef MG_REHEARSE_WORLD_H
-#define MG_REHEARSE_WORLD_H
+#ifndef MG_REHEARSE_SIMULATION_H
+#define MG_REHEARSE_SIMULATION_H
 
 #include "profile.h"
 #include "service/service.h"
 #include "tally.h"
 
 /* Orders that are open at one time live in memory. */
-#define MG_WORLD_MAX_BYTES ((size_t)1024 * 1024 * 1024)
+#define MG_SIMULATION_MAX_BYTES ((size_t)1024 * 1024 * 1024)
 
 /* `services` has one for each step that calls. The caller frees *ret_tally. MG_TRANSIENT: no memory, or more
  * orders are open at one time than it has room for. */

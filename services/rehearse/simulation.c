@@ -1,5 +1,5 @@
-/* See world.h. Events at one moment happen in the order in which they were planned. */
-#include "world.h"
+/* See simulation.h. Events at one moment happen in the order in which they were planned. */
+#include "simulation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -396,7 +396,7 @@ static struct lone_order *order_take(struct world *world)
     struct mg_order *order = lone != NULL ? lone->order : NULL;
     if (lone != NULL) {
         TAILQ_REMOVE(&world->free, lone, entry);
-    } else if (world->used_bytes + own_bytes + order_bytes <= MG_WORLD_MAX_BYTES) {
+    } else if (world->used_bytes + own_bytes + order_bytes <= MG_SIMULATION_MAX_BYTES) {
         lone = malloc(own_bytes);
         order = malloc(order_bytes);
         world->used_bytes += own_bytes + order_bytes;
@@ -707,7 +707,7 @@ enum mg_class mg_simulate(const struct mg_profile *profile, const struct mg_serv
     struct mg_tally *tally = world->tally;
     uint64_t arrived = world->arrived;
     bool has_failed = world->has_failed,
-         is_full = world->used_bytes + sizeof(*world) > MG_WORLD_MAX_BYTES / 2;
+         is_full = world->used_bytes + sizeof(*world) > MG_SIMULATION_MAX_BYTES / 2;
     if (!has_failed) {
         opens_count(world);
     }

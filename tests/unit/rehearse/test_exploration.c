@@ -1,0 +1,226 @@
+/* Every way of an order: the ends that it reaches, the order of undos, and claims. */
+#include <stdio.h>
+
+#include "rehearse/exploration.h"
+#include "simulate_fixture.h"
+
+static struct mg_exploration found;
+
+static void close(void)
+{
+    mg_exploration_finish(&found);
+    fixture_close();
+}
+
+static void explore(void)
+{
+    struct mg_err err = {MG_OK, ""};
+    ck_assert_msg(mg_explore(fixture_profile, MG_EXPLORE_MAX, &found, &err) == MG_OK, "%s", err.text);
+}
+
+static void claim(const char *text)
+{
+    struct mg_err err = {MG_OK, ""};
+    ck_assert_int_eq(mg_profile_add_claim(fixture_profile, mg_slice_of(text), &err), MG_OK);
+}
+
+/* The number of ways with this end, whose undos are those of `undone`: the first letters of their steps. */
+static uint64_t ways(enum mg_order_state end, const char *undone)
+{
+    for (int i = 0; i < found.end_count; i++) {
+        const struct mg_explored_end *at = &found.ends[i];
+        bool is_it = at->end == end && (size_t)at->undone_count == strlen(undone);
+        for (int n = 0; is_it && n < at->undone_count; n++) {
+            is_it = fixture_workflow->steps[at->undone[n]].name[0] == undone[n];
+        }
+        if (is_it) {
+            return at->count;
+        }
+    }
+    return 0;
+}
+
+/* Catches: a way that is missing or taken twice, and an undo in another order. */
+START_TEST(a_chain_has_three_ways_at_each_step)
+{
+    fixture_open(CHAIN, "");
+    explore();
+    ck_assert_uint_eq(found.ways, 7);
+    ck_assert(!found.is_cut && !found.has_parallel);
+    ck_assert_uint_eq(ways(MG_ORDER_PROCESSED, ""), 1);
+    ck_assert_uint_eq(ways(MG_ORDER_COMPENSATED, ""), 1); /* a refused */
+    ck_assert_uint_eq(ways(MG_ORDER_COMPENSATED, "a"), 2);
+    ck_assert_uint_eq(ways(MG_ORDER_COMPENSATED, "ba"), 2);
+    ck_assert_uint_eq(ways(MG_ORDER_COMPENSATED, "cba"), 1);
+    ck_assert_int_eq(found.end_count, 5);
+}
+END_TEST
+
+/* Catches: a claim that is called proved although a way breaks it, or broken although none does. */
+START_TEST(a_claim_is_proved_or_has_a_counter_example)
+{
+    fixture_open(WORKFLOW("", LAST("a", "one", "") "," STEP("b", "two", "") "," STEP("c", "three", "")), "");
+    claim("end == 'compensated' && stands.a");
+    claim("end == 'compensated' && stands.b");
+    claim("end == 'processed' && state.b != 'done'");
+    explore();
+    ck_assert_uint_gt(found.claims[0].count, 0);
+    ck_assert_int_eq(found.claims[0].first.end, MG_ORDER_COMPENSATED);
+    ck_assert_int_eq(found.claims[0].first.steps[0], MG_STEP_WAY_DONE);
+    ck_assert_int_eq(found.claims[0].first.steps[2], MG_STEP_WAY_REFUSED);
+    ck_assert_uint_eq(found.claims[1].count, 0);
+    ck_assert_uint_eq(found.claims[2].count, 0);
+}
+END_TEST
+
+/* Catches: a name or a word that no claim has, and a claim that says nothing. */
+START_TEST(wrong_claims_are_refused)
+{
+    static const struct {
+        const char *claim, *part;
+    } WRONG[] = {
+        {"stands.d", "\"stands.d\" is not there; did you mean"},
+        {"end == 'compansated'", "did you mean \"compensated\""},
+        {"state.a == 'ready'", "never \"ready\""},
+        {"payload.x", "payload"},
+        {"end", "a condition is expected"},
+        {"1 == 1", "says nothing"},
+    };
+    struct mg_err err = {MG_OK, ""};
+    fixture_open(CHAIN, "");
+    claim(WRONG[_i].claim);
+    ck_assert_int_eq(mg_explore(fixture_profile, MG_EXPLORE_MAX, &found, &err), MG_BAD_INPUT);
+    ck_assert_msg(strstr(err.text, WRONG[_i].part) != NULL, "%s", err.text);
+}
+END_TEST
+
+/* Catches: two opposite conditions that hold at the same time, or neither. */
+START_TEST(opposite_conditions_hold_by_turns)
+{
+    fixture_open(WORKFLOW("", STEP("a", "one", "\"when\":\"payload.x > 1\",") "," STEP(
+                                  "b", "two",
+                                  "\"when\":\"!(payload.x > 1)\",") "," STEP("c", "three",
+                                                                             "\"when\":\"payload.x > 1\",")),
+                 "");
+    claim("end == 'processed' && (state.a == 'done') == (state.b == 'done')");
+    claim("end == 'processed' && (state.a == 'done') != (state.c == 'done')");
+    claim("end == 'processed' && state.a == 'skipped'");
+    explore();
+    ck_assert_uint_eq(found.claims[0].count, 0);
+    ck_assert_uint_eq(found.claims[1].count, 0);
+    ck_assert_uint_gt(found.claims[2].count, 0);
+}
+END_TEST
+
+/* Catches: calls side by side whose failure is only ever seen first, or last. */
+START_TEST(failures_side_by_side_are_answered_first_and_last)
+{
+    fixture_open(
+        WORKFLOW("", STEP("a", "one", "") "," STEP("b", "two", "\"after\":[\"a\"],") "," STEP(
+                         "c", "three", "\"after\":[\"a\"],") "," STEP("d", "four", "\"after\":[\"b\"],")),
+        "");
+    claim("state.c == 'failed' && state.d == 'undone'");
+    claim("state.c == 'failed' && state.b == 'undone' && state.d == 'pending'");
+    explore();
+    ck_assert(found.has_parallel);
+    ck_assert_uint_gt(found.claims[0].count, 0);
+    ck_assert(!found.claims[0].first.is_failure_first);
+    ck_assert_uint_gt(found.claims[1].count, 0);
+    ck_assert(found.claims[1].first.is_failure_first);
+}
+END_TEST
+
+/* Catches: an undo that cannot fail although the profile says that it may be refused. */
+START_TEST(a_refused_undo_is_tried_where_the_profile_has_it)
+{
+    fixture_open(CHAIN, "");
+    explore();
+    ck_assert_uint_eq(ways(MG_ORDER_ERROR, ""), 0);
+    mg_exploration_finish(&found);
+    fixture_set(MG_SETTING_REFUSE, "a.undo=1%");
+    claim("end == 'error' && !stands.a");
+    explore();
+    ck_assert_uint_eq(ways(MG_ORDER_ERROR, ""), 2); /* of b refused, and of a unknown */
+    ck_assert_uint_eq(ways(MG_ORDER_ERROR, "b"), 2);
+    ck_assert_uint_eq(ways(MG_ORDER_ERROR, "cb"), 1);
+    ck_assert_uint_eq(found.claims[0].count, 0);
+}
+END_TEST
+
+/* Catches: a share of nothing or of all that is explored nevertheless, and a payload that is not asked. */
+START_TEST(a_share_or_a_payload_decides_a_condition)
+{
+    static const char DEFINITION[] =
+        WORKFLOW("", STEP("a", "one", "\"when\":\"payload.x\",") "," STEP("b", "two", ""));
+    fixture_open(DEFINITION, "");
+    explore();
+    ck_assert_uint_eq(found.ways, 8); /* 3 of a skipped a; 2 + 3 of one that goes */
+    mg_exploration_finish(&found);
+    fixture_set(MG_SETTING_WHEN, "a=0%");
+    explore();
+    ck_assert_uint_eq(found.ways, 3);
+    mg_exploration_finish(&found);
+    fixture_open(DEFINITION, "");
+    fixture_profile->payload = mg_slice_of("{\"x\":true}");
+    explore();
+    ck_assert_uint_eq(found.ways, 5);
+}
+END_TEST
+
+/* Catches: a wait without an end, and a requirement of a wait that never fails. */
+START_TEST(a_requirement_of_a_wait_can_refuse)
+{
+    fixture_open(WORKFLOW("",
+                          STEP("a", "one",
+                               "") ",{\"step\":\"b\",\"require\":[{\"that\":\"payload.x\",\"text\":\"x\"}],"
+                                   "\"wait\":{\"for\":\"1h\"}}"),
+                 "");
+    explore();
+    ck_assert_uint_eq(ways(MG_ORDER_PROCESSED, ""), 1);
+    ck_assert_uint_eq(ways(MG_ORDER_COMPENSATED, "a"), 2);
+}
+END_TEST
+
+/* Catches: an order that needs an operator, and that is called ended or whose effect is called gone. */
+START_TEST(a_pivot_in_doubt_waits_for_an_operator)
+{
+    fixture_open(WORKFLOW("", STEP("a", "one", "") "," LAST("b", "two",
+                                                            "\"pivot\":true,\"on_unknown\":\"operator\",")),
+                 "");
+    claim("end == 'waiting' && !stands.b");
+    claim("end == 'waiting' && state.b == 'unknown'");
+    explore();
+    ck_assert_uint_eq(found.claims[0].count, 0);
+    ck_assert_uint_eq(found.claims[1].count, 1);
+}
+END_TEST
+
+/* Catches: a bound that is not kept, and a cut that nobody is told of. */
+START_TEST(an_exploration_stops_at_its_bound)
+{
+    struct mg_err err;
+    fixture_open(CHAIN, "");
+    ck_assert_int_eq(mg_explore(fixture_profile, 5, &found, &err), MG_OK);
+    ck_assert(found.is_cut);
+    ck_assert_uint_eq(found.ways, 5);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("exploration");
+    TCase *tests = tcase_create("exploration");
+    tcase_add_checked_fixture(tests, NULL, close);
+    tcase_add_test(tests, a_chain_has_three_ways_at_each_step);
+    tcase_add_test(tests, a_claim_is_proved_or_has_a_counter_example);
+    tcase_add_loop_test(tests, wrong_claims_are_refused, 0, 6);
+    tcase_add_test(tests, opposite_conditions_hold_by_turns);
+    tcase_add_test(tests, failures_side_by_side_are_answered_first_and_last);
+    tcase_add_test(tests, a_refused_undo_is_tried_where_the_profile_has_it);
+    tcase_add_test(tests, a_share_or_a_payload_decides_a_condition);
+    tcase_add_test(tests, a_requirement_of_a_wait_can_refuse);
+    tcase_add_test(tests, a_pivot_in_doubt_waits_for_an_operator);
+    tcase_add_test(tests, an_exploration_stops_at_its_bound);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
