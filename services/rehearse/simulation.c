@@ -348,6 +348,7 @@ static void order_settle(struct world *world, struct lone_order *lone)
     if (lone->is_over) {
         return;
     }
+    world->tally->stopped_ms = world->now_ms - world->start_ms;
     if (mg_order_state_is_terminal(lone->order->state)) {
         order_end(world, lone);
         return;
@@ -651,7 +652,6 @@ static void opens_count(struct world *world)
     {
         open_count(world, lone);
     }
-    world->tally->stopped_ms = world->now_ms - world->start_ms;
 }
 
 static void parked_forget(struct world *world, struct world_service *service)

@@ -40,7 +40,7 @@ struct mg_tally {
     struct mg_cause_tally causes[MG_CAUSES_MAX];
     int cause_count;
     uint64_t other_causes;
-    int64_t stopped_ms; /* since the start */
+    int64_t stopped_ms; /* the last event of an order, since the start */
     uint64_t decisions;
 };
 

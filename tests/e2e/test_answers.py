@@ -54,6 +54,8 @@ def definition_ask(s, ask, flow):
         "case": "it is paid", "payload": {"price": 14}, "answers": {"charge": [{"status": 201, "body": {}}]}, "expect": {"end": "processed"}}]}),
                      encoding="utf-8")
     ask("workflow test", flow, cases)
+    ask("workflow simulate", flow, "--orders", "100", "--refuse", "charge=50%", "--down", "payment=0s..1h", "--stop-after", "1m")
+    ask("workflow simulate", flow, "--explore", "--never", "end == 'processed'", codes=(1,))
     ask("workflow describe", flow)
     ask("workflow diff", flow, flow)
 

@@ -45,7 +45,7 @@ VERBS = [
     "order submit", "order list", "order find", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
     "order settle", "order skip", "order compensate", "order cancel", "order signal", "signal send", "order set-aside",
     "order readmit", "workflow check", "workflow load", "workflow list",
-    "workflow show", "workflow draw", "workflow test", "workflow describe", "workflow diff", "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
+    "workflow show", "workflow draw", "workflow test", "workflow simulate", "workflow describe", "workflow diff", "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
     "broker check", "service list", "service pause", "service resume", "service limit", "service forget", "service test", "agent test", "client test", "bulk start", "bulk list", "bulk show",
     "bulk pause", "bulk resume", "bulk stop", "bulk run", "db migrate", "db status", "doctor", "top",
     "console", "completion",
@@ -261,7 +261,8 @@ class WrongInput(Case):
             self.assertEqual(done.stderr, "")
             own, *connections = done.stdout.split("\nconnection options:\n")
             # These use no server.
-            self.assertEqual(verb in ("probe", "completion", "workflow draw", "workflow test", "service test"), not connections)
+            self.assertEqual(verb in ("probe", "completion", "workflow draw", "workflow test", "workflow simulate", "service test"),
+                             not connections)
             self.assertNotIn("--amqp", own)
         self.each(VERBS, look)
 

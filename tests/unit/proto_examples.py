@@ -19,7 +19,8 @@ SOURCE, TOOL = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 PROTO = os.path.join(SOURCE, "proto")
 MESSAGES = ["submission", "request", "reply", "service_report", "status", "command", "command_result", "alert",
             "service_control", "workflow", "cases", "service"]
-WRITTEN = ["dossier"]  # for other readers: C writes it and never reads it
+# For other readers: C writes a dossier and never reads it. workflow_simulate.py has the tool read the profiles, by a workflow.
+WRITTEN = ["dossier", "profile"]
 faults = []
 
 
