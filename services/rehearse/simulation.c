@@ -12,6 +12,7 @@
 
 #define CONNECT_FAILS_MS 1
 #define SECOND_MS        1000
+#define SWEEP_MS         250 /* as --sweep-period of the supervisor, if not given */
 #define WHY_MAX_BYTES    512 /* of a guard's reason, which nobody reads here */
 
 struct lone_step {
@@ -341,6 +342,14 @@ static void order_end(struct world *world, struct lone_order *lone)
     TAILQ_REMOVE(&world->open, lone, entry);
 }
 
+/* The sweep of the supervisor that finds what is due; 0: nothing is. */
+static int64_t sweep_after_ms(const struct world *world, int64_t due_ms)
+{
+    int64_t at_ms = due_ms > world->now_ms ? due_ms : world->now_ms;
+    int64_t since_ms = at_ms - world->start_ms;
+    return due_ms == 0 ? 0 : world->start_ms + (since_ms + SWEEP_MS - 1) / SWEEP_MS * SWEEP_MS;
+}
+
 /* Parked steps join the line of their service; the next moment of the others is planned. */
 static void order_settle(struct world *world, struct lone_order *lone)
 {
@@ -361,8 +370,7 @@ static void order_settle(struct world *world, struct lone_order *lone)
             TAILQ_INSERT_TAIL(&world->services[world->service_of[i]].parked, at, entry);
         }
     }
-    int64_t due_ms = mg_bare_due_ms(lone->order);
-    due_ms = due_ms != 0 && due_ms < world->now_ms ? world->now_ms : due_ms;
+    int64_t due_ms = sweep_after_ms(world, mg_bare_due_ms(lone->order));
     if (due_ms != 0 && (lone->asked_ms == 0 || due_ms < lone->asked_ms)) {
         lone->asked_ms = due_ms;
         event_plan(world, due_ms, EVENT_ASK, lone, -1);
