@@ -7,7 +7,7 @@
 #include "base/print.h"
 
 #define SPAN_SIZE         24
-#define WAY_SIZE          ((MG_NAME_MAX + 16) * MG_STEPS_MAX)
+#define WAY_SIZE          (2 * (MG_NAME_MAX + 20) * MG_STEPS_MAX)
 #define ENDS_SHOWN        40 /* of an exploration, for people; JSON has all */
 #define WHYS_SHOWN        12
 #define UNDOS_COLUMNS_MAX 60
@@ -305,6 +305,12 @@ static const char *way_text(const struct mg_workflow *workflow, const struct mg_
                                     workflow->steps[i].name, mg_way_of_step_name(at));
         }
     }
+    for (int i = 0; i < workflow->plan.step_count && len < WAY_SIZE; i++) {
+        if ((way->refused_undos >> i & 1) != 0) {
+            len +=
+                (size_t)snprintf(ret + len, WAY_SIZE - len, ", undo of %s refused", workflow->steps[i].name);
+        }
+    }
     if (has_parallel && has_failure && len < WAY_SIZE) {
         (void)snprintf(ret + len, WAY_SIZE - len, "; failures answered %s",
                        way->is_failure_first ? "first" : "last");
@@ -402,6 +408,13 @@ static void way_write(struct mg_json_writer *json, const char *name, const struc
         }
     }
     mg_json_object_end(json);
+    mg_json_member_array(json, "refused_undos");
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        if ((way->refused_undos >> i & 1) != 0) {
+            mg_json_element_text(json, mg_slice_of(workflow->steps[i].name));
+        }
+    }
+    mg_json_array_end(json);
     mg_json_object_end(json);
 }
 

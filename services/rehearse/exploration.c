@@ -301,6 +301,9 @@ static struct mg_order_way way_of(const struct explorer *explorer)
 {
     struct mg_order_way way = {.is_failure_first = explorer->is_failure_first, .end = explorer->order.state};
     memcpy(way.steps, explorer->ways, sizeof(way.steps));
+    for (int i = 0; i < explorer->plan->step_count; i++) {
+        way.refused_undos |= explorer->refuses_undo[i] ? UINT64_C(1) << i : 0;
+    }
     return way;
 }
 

@@ -25,6 +25,7 @@ const char *mg_way_of_step_name(enum mg_way_of_step way); /* "not reached", "don
 /* One way, as an example. */
 struct mg_order_way {
     uint8_t steps[MG_STEPS_MAX]; /* enum mg_way_of_step */
+    uint64_t refused_undos;      /* bits */
     bool is_failure_first;       /* of calls side by side */
     enum mg_order_state end;     /* not terminal: it waits for an operator */
 };

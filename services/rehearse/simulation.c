@@ -15,6 +15,8 @@
 #define SWEEP_MS         250 /* as --sweep-period of the supervisor, if not given */
 #define WHY_MAX_BYTES    512 /* of a guard's reason, which nobody reads here */
 
+enum { TROUBLE_FAILED, TROUBLE_UNKNOWN, TROUBLE_UNDO_FAILED, TROUBLE_COUNT };
+
 struct lone_step {
     struct mg_key_record key;
     struct mg_agent_call call;
@@ -29,11 +31,12 @@ struct lone_step {
 struct lone_order {
     TAILQ_ENTRY(lone_order) entry; /* among the open or the free ones */
     uint64_t stream;
-    uint64_t known;                 /* bits: the steps whose result is known */
-    uint64_t drawn, skips;          /* bits: the guards that chance has decided */
-    int64_t submitted_ms, asked_ms; /* of its next EVENT_ASK; 0: none is planned */
-    struct mg_cause_tally back;     /* why it turned back */
-    int refs;                       /* events and places in lines that name it */
+    uint64_t known;                                /* bits: the steps whose result is known */
+    uint64_t drawn, skips;                         /* bits: the guards that chance has decided */
+    int64_t submitted_ms, asked_ms;                /* of its next EVENT_ASK; 0: none is planned */
+    struct mg_cause_tally back;                    /* why it turned back, or ended in error */
+    struct mg_cause_tally troubles[TROUBLE_COUNT]; /* the latest of each kind; count 0: none */
+    int refs;                                      /* events and places in lines that name it */
     bool is_over;
     struct mg_order *order;
     struct lone_step steps[];
@@ -246,33 +249,48 @@ static void on_request(void *arg, int step)
     event_plan(scene->world, scene->world->now_ms, EVENT_TRY, lone, step);
 }
 
-/* The step that a change of the order's state is about. */
-static struct mg_cause_tally cause_of(const struct mg_order *order, enum mg_order_state state,
-                                      enum mg_reason why)
+/* A state of a step that can turn its order back, or end it. */
+static int trouble_of(enum mg_step_state state)
 {
-    static const enum mg_step_state STATES[] = {MG_STEP_FAILED, MG_STEP_UNDO_FAILED, MG_STEP_UNKNOWN};
-    struct mg_cause_tally cause = {.state = state, .step = -1, .why = why};
-    bool is_of_undo = why == MG_REASON_UNDO_FAILED;
-    for (size_t n = is_of_undo ? 1 : 0;
-         n < sizeof(STATES) / sizeof(STATES[0]) && cause.step < 0 && why != MG_REASON_ORDER_EXPIRED; n++) {
-        for (int i = 0; i < order->step_count && cause.step < 0; i++) {
-            cause.step = order->steps[i].state == STATES[n] ? i : -1;
-        }
+    return state == MG_STEP_FAILED        ? TROUBLE_FAILED
+           : state == MG_STEP_UNKNOWN     ? TROUBLE_UNKNOWN
+           : state == MG_STEP_UNDO_FAILED ? TROUBLE_UNDO_FAILED
+                                          : TROUBLE_COUNT;
+}
+
+/* The order's reason names the kind of trouble; the latest of that kind is meant. The step itself may be in
+ * another state by now. */
+static void back_note(struct lone_order *lone, enum mg_order_state state, enum mg_reason why)
+{
+    int trouble = why == MG_REASON_STEP_FAILED       ? TROUBLE_FAILED
+                  : why == MG_REASON_OUTCOME_UNKNOWN ? TROUBLE_UNKNOWN
+                  : why == MG_REASON_UNDO_FAILED     ? TROUBLE_UNDO_FAILED
+                                                     : TROUBLE_COUNT;
+    lone->back = (struct mg_cause_tally){.step = -1};
+    if (trouble < TROUBLE_COUNT && lone->troubles[trouble].count > 0) {
+        lone->back = lone->troubles[trouble];
     }
-    if (cause.step >= 0) {
-        cause.at = order->steps[cause.step].state;
-        cause.reason = order->steps[cause.step].reason;
-    }
-    return cause;
+    lone->back.state = state;
+    lone->back.why = why;
 }
 
 static void order_change(struct scene *scene, const struct mg_transition *transition)
 {
-    struct lone_order *lone = scene->lone;
     if (transition->to == MG_ORDER_COMPENSATING) {
-        lone->back = cause_of(lone->order, MG_ORDER_COMPENSATED, transition->reason);
+        back_note(scene->lone, MG_ORDER_COMPENSATED, transition->reason);
     } else if (transition->to == MG_ORDER_ERROR) {
-        lone->back = cause_of(lone->order, MG_ORDER_ERROR, transition->reason);
+        back_note(scene->lone, MG_ORDER_ERROR, transition->reason);
+    }
+}
+
+static void trouble_note(struct lone_order *lone, const struct mg_transition *transition)
+{
+    int trouble = trouble_of((enum mg_step_state)transition->to);
+    if (trouble < TROUBLE_COUNT) {
+        lone->troubles[trouble] = (struct mg_cause_tally){.step = transition->step,
+                                                          .at = (enum mg_step_state)transition->to,
+                                                          .reason = transition->reason,
+                                                          .count = 1};
     }
 }
 
@@ -283,6 +301,7 @@ static void on_change(void *arg, const struct mg_transition *transition)
         order_change(scene, transition);
         return;
     }
+    trouble_note(scene->lone, transition);
     struct lone_step *at = &scene->lone->steps[transition->step];
     struct mg_step_tally *tally = &scene->world->tally->steps[transition->step];
     int64_t now_ms = scene->world->now_ms;

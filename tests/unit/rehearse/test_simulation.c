@@ -271,6 +271,22 @@ START_TEST(a_refused_undo_ends_in_error)
 }
 END_TEST
 
+/* Catches: a reason that is looked for in the step's present state, which its undo has changed in the same
+ * decision. */
+START_TEST(a_step_that_may_have_acted_is_the_reason_although_it_is_undone)
+{
+    fixture_open(CHAIN, ",\"tries\":3");
+    fixture_set(MG_SETTING_REFUSE, "b=20%");
+    fixture_set(MG_SETTING_FAIL, "b.do=30%"); /* a refusal after a 503 proves nothing about the 503 */
+    struct mg_tally *tally = run();
+    assert_share(ended(tally, MG_ORDER_COMPENSATED), 20);
+    ck_assert_uint_gt(tally->steps[1].undone, ORDERS / 50);
+    ck_assert_uint_eq(caused(tally, MG_ORDER_COMPENSATED, 1, MG_REASON_REPLY_PERMANENT),
+                      ended(tally, MG_ORDER_COMPENSATED));
+    free(tally);
+}
+END_TEST
+
 /* Catches: settings of a service that hide those of its step, or an earlier one that hides a later. */
 START_TEST(a_step_outranks_its_service_and_a_kind_outranks_all_kinds)
 {
@@ -418,6 +434,7 @@ int main(void)
     tcase_add_test(settings, accepted_work_is_polled_until_it_is_finished);
     tcase_add_test(settings, work_that_is_not_finished_in_time_is_undone);
     tcase_add_test(settings, a_refused_undo_ends_in_error);
+    tcase_add_test(settings, a_step_that_may_have_acted_is_the_reason_although_it_is_undone);
     tcase_add_test(settings, a_step_outranks_its_service_and_a_kind_outranks_all_kinds);
     tcase_add_loop_test(always, each_order_has_one_end_or_is_open, 0, 4);
     tcase_add_test(always, the_same_seed_gives_the_same_counts);
