@@ -75,7 +75,7 @@ void mg_manual_print(FILE *out)
         {"makegood order submit order.json --wait", "posts an order and shows its end"},
         {"makegood order list --state error", "lists the orders that need an operator"},
         {"makegood workflow simulate workflow.json --fail payment=30% --refuse payment=2%",
-         "shows what becomes of 10,000 orders if the service payment fails as often"},
+         "shows the ends of 10,000 orders if the service payment fails as often"},
         {"makegood workflow simulate workflow.json --explore --never \"end == 'compensated' && "
          "stands.charge\"",
          "proves that no order ends as compensated while its charge stands, or shows how one does"},

@@ -201,7 +201,7 @@ static const struct {
     LIST(MG_EXTRA_SIMULATE, refuses, "refuse", "NAME=SHARE",
          "share of the orders that are refused with 422 and do nothing; NAME.undo: of the undo"),
     LIST(MG_EXTRA_SIMULATE, loses, "lose", "NAME=SHARE",
-         "share of the calls that are handled, and whose answer is lost"),
+         "share of the calls that are handled while the answer is lost"),
     LIST(MG_EXTRA_SIMULATE, finishes, "finish", "NAME=TIME",
          "each call is answered with 202, and its work takes this time"),
     LIST(MG_EXTRA_SIMULATE, downs, "down", "SERVICE=FROM..UNTIL",

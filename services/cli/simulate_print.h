@@ -1,4 +1,4 @@
-/* What `workflow simulate` prints: the counts of a simulation, or the ends of an exploration. */
+/* The output of `workflow simulate`: the counts of a simulation, or the ends of an exploration. */
 #ifndef MG_CLI_SIMULATE_PRINT_H
 #define MG_CLI_SIMULATE_PRINT_H
 

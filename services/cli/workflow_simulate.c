@@ -1,13 +1,13 @@
-/* `workflow simulate`: many orders through services that fail (rehearse/simulation.h), or every way of one order
- * (rehearse/exploration.h). Here the definition, the profile and the options are read. */
+/* `workflow simulate`: many orders through services that fail (rehearse/simulation.h), or every way of one
+ * order (rehearse/exploration.h). Here the definition, the profile and the options are read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "definition.h"
+#include "named_services.h"
 #include "rehearse/exploration.h"
 #include "rehearse/simulation.h"
-#include "service_files.h"
 #include "simulate_print.h"
 #include "verb_table.h"
 

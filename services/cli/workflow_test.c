@@ -7,9 +7,9 @@
 #include "base/print.h"
 #include "definition.h"
 #include "json/scan.h"
+#include "named_services.h"
 #include "operator/graph.h"
 #include "rehearse/rehearsal.h"
-#include "service_files.h"
 #include "verb_table.h"
 #include "workflow/case_file.h"
 

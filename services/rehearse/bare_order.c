@@ -4,7 +4,7 @@
 /* A step can be asked about once for each round of planning; the scheduler's fold has the same bound. */
 #define FOLLOW_MAX (4 * MG_STEPS_MAX)
 
-/* The steps whose facts are to be decided. */
+/* The steps that wait for their facts. */
 struct follow {
     int steps[FOLLOW_MAX];
     int count;

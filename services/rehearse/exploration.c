@@ -295,7 +295,7 @@ static void order_run(struct explorer *explorer)
     }
 }
 
-/* ---- what was found ---- */
+/* ---- findings ---- */
 
 static struct mg_order_way way_of(const struct explorer *explorer)
 {

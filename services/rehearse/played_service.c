@@ -6,7 +6,7 @@
 
 #include "agent/classify.h"
 
-/* ---- what an agent makes of an answer ---- */
+/* ---- the meaning of an answer for an agent ---- */
 
 static void answer_make(enum mg_call_end end, int call, struct mg_http_answer *ret)
 {
@@ -48,7 +48,7 @@ void mg_meanings_make(const struct mg_workflow *workflow, int step, const struct
     }
 }
 
-/* ---- what the service does ---- */
+/* ---- the service ---- */
 
 bool mg_outages_have(const struct mg_outages *outages, int64_t at_ms)
 {

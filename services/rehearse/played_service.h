@@ -39,7 +39,7 @@ struct mg_key_record {
     bool is_undo_drawn, refuses_undo; /* and the undo */
 };
 
-/* The call that an agent has under way for a step, and what it knows from the tries before. */
+/* The call that an agent has under way for a step, with the knowledge from the tries before. */
 struct mg_agent_call {
     uint32_t attempt;
     enum mg_kind kind;

@@ -12,7 +12,7 @@
 
 #define TIME_DEFAULT_MS 100
 #define ARENA_MAX_BYTES ((size_t)4 * 1024 * 1024)
-#define RATE_MAX        (INT64_C(100000) * 1000) /* a hundred times what a machine decides */
+#define RATE_MAX        (INT64_C(100000) * 1000) /* a hundred times as many as a machine decides */
 #define RATE_DIGITS_MAX 9
 #define PAIR_NAME_SIZE  256
 
@@ -254,7 +254,7 @@ enum mg_class mg_profile_set_results(struct mg_profile *profile, struct mg_slice
     return MG_OK;
 }
 
-/* ---- what a simulation needs ---- */
+/* ---- needs of a simulation ---- */
 
 static enum mg_class payload_check(const struct mg_profile *profile, struct mg_err *err)
 {

@@ -16,7 +16,7 @@ enum mg_setting {
     MG_SETTING_TIME,   /* of a call; of a wait with "until", the time until its moment */
     MG_SETTING_FAIL,   /* share of the calls that the service answers with 503, and does nothing */
     MG_SETTING_REFUSE, /* share of the orders that it refuses with 422; its answer stays the same */
-    MG_SETTING_LOSE,   /* share of the calls that it handles, and whose answer is lost */
+    MG_SETTING_LOSE,   /* share of the calls that it handles while the answer is lost */
     MG_SETTING_FINISH, /* it answers 202, and has finished after this time */
     MG_SETTING_DOWN,   /* no connection, in this time of the simulation */
     MG_SETTING_WHEN,   /* share of the orders in which the step's guard lets it go */
@@ -64,7 +64,7 @@ struct mg_profile {
     uint32_t when[MG_STEPS_MAX];             /* shares, or MG_WHEN_OPEN */
     struct mg_slice claims[MG_CLAIMS_MAX];   /* expressions that no end of an order fulfils */
     int claim_count;
-    uint8_t ranks[MG_SETTING_COUNT][MG_STEPS_MAX][MG_KIND_COUNT]; /* of what was set */
+    uint8_t ranks[MG_SETTING_COUNT][MG_STEPS_MAX][MG_KIND_COUNT]; /* of the settings so far */
 };
 
 /* The defaults: 10,000 orders, 50 a second; each call takes 100 ms and goes well. NULL: no memory. */
@@ -95,7 +95,7 @@ enum mg_class mg_profile_read(struct mg_profile *profile, struct mg_slice text,
 
 /* Whether all is known that a simulation needs: a share or a payload for each condition, a moment for each
  * wait that has one. A payload is held against `input` and `require`, as that of an order is. MG_BAD_INPUT:
- * the text has what is missing, and the option that gives it. */
+ * the text names the missing one, and the option that gives it. */
 enum mg_class mg_profile_check(const struct mg_profile *profile, struct mg_err *err) MG_MUSTCHECK;
 
 /* The number of a step's service: that of the first step that calls it. */

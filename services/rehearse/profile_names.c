@@ -8,7 +8,7 @@
 /* Ranks: a service, a service's kind, a step, a step's kind. */
 enum { RANK_SERVICE = 1, RANK_KIND = 1, RANK_STEP = 2 };
 
-/* What may stand before a name that is both. */
+/* Marks in front of a name that is both. */
 static const char STEP_MARK[] = "step:", SERVICE_MARK[] = "service:";
 
 struct named {
@@ -100,7 +100,7 @@ static enum mg_class use_check(const struct named *named, enum mg_setting settin
     return MG_OK;
 }
 
-/* Of a step alone: a wait has no calls, and only some calls may be answered with 202. */
+/* A setting of a step alone: a wait has no calls, and only some calls may be answered with 202. */
 static enum mg_class step_check(const struct mg_workflow *workflow, int step, enum mg_setting setting,
                                 int kind, struct mg_err *err)
 {

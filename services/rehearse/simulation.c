@@ -31,7 +31,7 @@ struct lone_step {
 struct lone_order {
     TAILQ_ENTRY(lone_order) entry; /* among the open or the free ones */
     uint64_t stream;
-    uint64_t known;                                /* bits: the steps whose result is known */
+    uint64_t known;                                /* bits: steps with a known result */
     uint64_t drawn, skips;                         /* bits: the guards that chance has decided */
     int64_t submitted_ms, asked_ms;                /* of its next EVENT_ASK; 0: none is planned */
     struct mg_cause_tally back;                    /* why it turned back, or ended in error */
@@ -91,7 +91,7 @@ static void event_plan(struct world *world, int64_t at_ms, int kind, struct lone
     }
 }
 
-/* ---- gates: what the schedulers know of a service ---- */
+/* ---- gates of the schedulers ---- */
 
 static bool is_gate_open(const struct world *world, int step)
 {
@@ -361,7 +361,7 @@ static void order_end(struct world *world, struct lone_order *lone)
     TAILQ_REMOVE(&world->open, lone, entry);
 }
 
-/* The sweep of the supervisor that finds what is due; 0: nothing is. */
+/* The sweep of the supervisor that finds the due moment; 0: none is due. */
 static int64_t sweep_after_ms(const struct world *world, int64_t due_ms)
 {
     int64_t at_ms = due_ms > world->now_ms ? due_ms : world->now_ms;
@@ -539,7 +539,7 @@ static void breaker_changed(struct world *world, int service)
     }
 }
 
-/* A step names an order's own plan, -1 all that is due. A parked step whose gate has closed again joins the
+/* A step names an order's own plan, -1 all that is due. A parked step that finds its gate closed joins the
  * line anew. */
 static void ask_take(struct world *world, struct lone_order *lone, int step)
 {
@@ -650,7 +650,7 @@ static bool world_step(struct world *world, int64_t stop_ms)
     return true;
 }
 
-/* What an open step waits for says more than that another waits for it. */
+/* A step that itself waits for something explains an open order; others wait for that step. */
 static bool is_before_others(enum mg_step_state state)
 {
     return state == MG_STEP_RUNNING || state == MG_STEP_WAITING || state == MG_STEP_UNKNOWN ||

@@ -66,17 +66,17 @@ def simulated(s, definition):
     return json.loads(s.cluster.tool("workflow", "simulate", definition, "--profile", profile, "-o", "json").stdout)
 
 
-def compare(what, real, simulation):
+def compare(title, real, simulation):
     """Both in percent, by the same names."""
-    print(f"{what}: real {real}, simulated {simulation}")
+    print(f"{title}: real {real}, simulated {simulation}")
     far = {name: (real[name], simulation[name]) for name in real if abs(real[name] - simulation[name]) > POINTS}
-    assert not far, f"{what}: more than {POINTS} points apart (real, simulated): {far}"
+    assert not far, f"{title}: more than {POINTS} points apart (real, simulated): {far}"
 
 
 @scenario(long="2,000 orders take a minute or two", edit_service=with_patience)
 def ends_of_simulated_orders_come_in_the_shares_of_real_ones(s):
     """Would catch: a simulation with another core, other agents or other laws than an order's. 10,000 simulated orders against 2,000
-    real ones of the same profile: each end, and what became of each step, within two points."""
+    real ones of the same profile: each end, and the state of each step, within two points."""
     s.load_workflow("honest", [
         step("reserve", "inventory", retry=ONE_TRY), step("charge", "payment", after=["reserve"], retry=ONE_TRY),
         step("wrap", "inventory", after=["charge"], when="payload.gift", retry=ONE_TRY,

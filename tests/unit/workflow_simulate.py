@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """workflow_simulate.py MAKEGOOD SOURCE: `makegood workflow simulate` on the sample workflows, by options and by profiles.
 
-The counts themselves are tested in rehearse/test_simulation.c and test_exploration.c. Here: what the tool reads, what it refuses
-and with which words, and that its answers have their schema. No server is needed, and none is reached.
+The counts themselves are tested in rehearse/test_simulation.c and test_exploration.c. Here: the files and options that the tool
+reads or refuses, its words, and the schema of its answers. No server is needed, and none is reached.
 """
 import json
 import os
@@ -125,7 +125,7 @@ class Simulate(unittest.TestCase):
             "total": "number", "order_number": "any", "ship_to": "any", "items": "any", "currency": "any", "carrier": "any"}}), encoding="utf-8")
         return path
 
-    def test_a_name_that_is_a_step_and_another_service_is_said(self):
+    def test_a_name_of_a_step_and_of_another_service_is_refused(self):
         step = {"undo": "none", "do": {"method": "POST", "path": "/"}}
         path = pathlib.Path(self.folder.name, "both.json")
         path.write_text(json.dumps({"workflow": "both", "version": 1, "steps": [
@@ -143,6 +143,25 @@ class Simulate(unittest.TestCase):
                 self.assertEqual(done.returncode, DONE if path.parent.name == "valid" else USAGE, done.stderr)
                 if path.parent.name != "valid":
                     self.assertRegex(done.stderr, rf"^{re.escape(str(path))}:\d+:\d+: ")
+
+    def test_each_sample_profile_has_its_schema_and_its_claims_hold(self):
+        schema = Draft202012Validator(json.loads((SOURCE / "proto/profile.schema.json").read_text(encoding="utf-8")))
+        paths = sorted((SOURCE / "deploy/sample/profiles").glob("*.json"))
+        self.assertTrue(paths)
+        for path in paths:
+            schema.validate(json.loads(path.read_text(encoding="utf-8")))
+            definition = SOURCE / "deploy/sample/workflows" / path.name
+            self.assertEqual(self.answer(definition, "--profile", path)["open"], 0)
+            self.assertTrue(self.answer(definition, "--profile", path, "--explore")["never"])
+
+    def test_the_examples_of_the_page_print_the_output_of_the_page(self):
+        page = (SOURCE / "deploy/docs/workflow-simulate.md").read_text(encoding="utf-8")
+        examples = re.findall(r"```sh\nmakegood workflow simulate ([^\n]*)\n```\n\n```\n(.*?)```", page, re.S)
+        self.assertEqual(len(examples), 2)
+        for words, shown in examples:
+            done = subprocess.run(f"{TOOL} workflow simulate {words}", shell=True, cwd=SOURCE, capture_output=True, text=True, timeout=120, check=True,
+                                  env=ENVIRONMENT)
+            self.assertEqual(done.stdout, shown)
 
     def test_all_ways_of_a_chain(self):
         found = self.answer(FULFILMENT, "--explore", "--never", "end == 'compensated' && (stands.reserve || stands.charge || stands.book)")

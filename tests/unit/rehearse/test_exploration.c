@@ -24,7 +24,7 @@ static void claim(const char *text)
     ck_assert_int_eq(mg_profile_add_claim(fixture_profile, mg_slice_of(text), &err), MG_OK);
 }
 
-/* The number of ways with this end, whose undos are those of `undone`: the first letters of their steps. */
+/* The number of ways with this end and these undos: the first letters of their steps. */
 static uint64_t ways(enum mg_order_state end, const char *undone)
 {
     for (int i = 0; i < found.end_count; i++) {
@@ -112,7 +112,7 @@ START_TEST(opposite_conditions_hold_by_turns)
 }
 END_TEST
 
-/* Catches: calls side by side whose failure is only ever seen first, or last. */
+/* Catches: a failure side by side with other calls that is only ever seen first, or last. */
 START_TEST(failures_side_by_side_are_answered_first_and_last)
 {
     fixture_open(
@@ -181,7 +181,7 @@ START_TEST(a_requirement_of_a_wait_can_refuse)
 }
 END_TEST
 
-/* Catches: an order that needs an operator, and that is called ended or whose effect is called gone. */
+/* Catches: an order that needs an operator, and that is called ended, or its effect gone. */
 START_TEST(a_pivot_in_doubt_waits_for_an_operator)
 {
     fixture_open(WORKFLOW("", STEP("a", "one", "") "," LAST("b", "two",

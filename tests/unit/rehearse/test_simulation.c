@@ -1,4 +1,4 @@
-/* Many orders in simulated time: the effect of each setting, and what holds whatever the settings are. */
+/* Many orders in simulated time: the effect of each setting, and the rules that hold with any. */
 #include <stdio.h>
 
 #include "rehearse/simulation.h"
@@ -304,7 +304,7 @@ START_TEST(a_step_outranks_its_service_and_a_kind_outranks_all_kinds)
 }
 END_TEST
 
-/* ---- whatever the settings are ---- */
+/* ---- any settings ---- */
 
 #define MIXED                                                                                                                                                                                             \
     WORKFLOW(                                                                                                                                                                                             \

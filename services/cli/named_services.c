@@ -1,5 +1,5 @@
-/* See service_files.h. */
-#include "service_files.h"
+/* See named_services.h. */
+#include "named_services.h"
 
 #include <stdio.h>
 #include <string.h>

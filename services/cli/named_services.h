@@ -1,7 +1,7 @@
 /* The service files that a file of cases or a profile names, for verbs that run a workflow without servers.
  */
-#ifndef MG_CLI_SERVICE_FILES_H
-#define MG_CLI_SERVICE_FILES_H
+#ifndef MG_CLI_NAMED_SERVICES_H
+#define MG_CLI_NAMED_SERVICES_H
 
 #include "cli.h"
 #include "service/service.h"
