@@ -157,6 +157,40 @@ START_TEST(an_outage_costs_time_and_no_attempt)
 }
 END_TEST
 
+/* Catches: calls that fail since the service is down, and that count against the attempts of their steps. */
+START_TEST(an_outage_fails_no_step_of_a_single_attempt)
+{
+    fixture_open(WORKFLOW("", STEP("a", "one", "\"retry\":{\"attempts\":1},")), "");
+    fixture_set(MG_SETTING_DOWN, "one=10s..1m");
+    struct mg_tally *tally = run();
+    ck_assert_uint_eq(ended(tally, MG_ORDER_PROCESSED), ORDERS);
+    free(tally);
+}
+END_TEST
+
+/* Catches: a result that is forgotten, so that the undo which needs it asks for it first; or one that is
+ * known although no answer has brought it. */
+START_TEST(an_undo_learns_only_a_result_that_was_lost)
+{
+    fixture_open(
+        WORKFLOW(
+            "",
+            "{\"step\":\"a\",\"service\":\"one\",\"learn\":\"repeat\",\"retry\":{\"attempts\":1},\"do\":" CALL(
+                "/do") ",\"undo\":{\"method\":\"DELETE\",\"path\":\"/${/results/a/id}\"}}," STEP("b", "two",
+                                                                                                 "")),
+        "");
+    fixture_set(MG_SETTING_REFUSE, "b=20%");
+    struct mg_tally *tally = run();
+    assert_share(tally->steps[0].undone, 20);
+    ck_assert_uint_eq(tally->services[0].calls, ORDERS + tally->steps[0].undone);
+    free(tally);
+    fixture_set(MG_SETTING_LOSE, "a.do=10%"); /* each lost one fails its step */
+    tally = run();
+    ck_assert_uint_gt(tally->services[0].calls, ORDERS + tally->steps[0].undone + ORDERS / 20);
+    free(tally);
+}
+END_TEST
+
 /* Catches: an order that waits for ever although its time is over. */
 START_TEST(orders_expire_in_an_outage)
 {
@@ -427,6 +461,8 @@ int main(void)
     tcase_add_test(settings, a_service_refuses_an_order_once_and_for_all);
     tcase_add_test(settings, lost_answers_are_verified);
     tcase_add_test(settings, an_outage_costs_time_and_no_attempt);
+    tcase_add_test(settings, an_outage_fails_no_step_of_a_single_attempt);
+    tcase_add_test(settings, an_undo_learns_only_a_result_that_was_lost);
     tcase_add_test(settings, orders_expire_in_an_outage);
     tcase_add_test(settings, a_condition_holds_in_its_share_of_the_orders);
     tcase_add_test(settings, a_payload_decides_conditions_and_moments);
