@@ -10,7 +10,7 @@
 
 #include "profile.h"
 
-#define MG_EXPLORE_MAX      1000000 /* ways; some 20 s */
+#define MG_EXPLORE_MAX      1000000 /* ways; half a minute for a wide workflow */
 #define MG_EXPLORE_ENDS_MAX 1024    /* different ends; further ones are counted */
 
 enum mg_way_of_step {

@@ -387,15 +387,40 @@ START_TEST(each_order_has_one_end_or_is_open)
 }
 END_TEST
 
+static bool has_same_times(const struct mg_quantiles *a, const struct mg_quantiles *b)
+{
+    return a->count == b->count && memcmp(a->places, b->places, sizeof(a->places)) == 0;
+}
+
+/* Ends, times, attempts, calls and reasons. */
+static bool is_same(const struct mg_tally *a, const struct mg_tally *b)
+{
+    bool is_same = a->orders == b->orders && a->open == b->open && a->stopped_ms == b->stopped_ms &&
+                   a->decisions == b->decisions && a->cause_count == b->cause_count;
+    for (int i = 0; i < MG_ORDER_STATE_COUNT && is_same; i++) {
+        is_same = has_same_times(&a->ends[i].time_ms, &b->ends[i].time_ms);
+    }
+    for (int i = 0; i < MG_STEPS_MAX && is_same; i++) {
+        is_same = has_same_times(&a->steps[i].attempts, &b->steps[i].attempts) &&
+                  has_same_times(&a->steps[i].time_ms, &b->steps[i].time_ms) &&
+                  a->services[i].calls == b->services[i].calls && a->services[i].peak == b->services[i].peak;
+    }
+    for (int i = 0; i < a->cause_count && is_same; i++) {
+        is_same = a->causes[i].step == b->causes[i].step && a->causes[i].reason == b->causes[i].reason &&
+                  a->causes[i].count == b->causes[i].count;
+    }
+    return is_same;
+}
+
 /* Catches: chance from elsewhere, such as the clock, memory or a hash of addresses. */
 START_TEST(the_same_seed_gives_the_same_counts)
 {
     mixed_open();
     struct mg_tally *first = run(), *second = run();
-    ck_assert(memcmp(first, second, sizeof(*first)) == 0);
+    ck_assert(is_same(first, second));
     fixture_profile->seed = 2;
     struct mg_tally *other = run();
-    ck_assert(memcmp(first, other, sizeof(*first)) != 0);
+    ck_assert(!is_same(first, other));
     free(first);
     free(second);
     free(other);
