@@ -65,7 +65,6 @@ void mg_profile_destroy(struct mg_profile *profile)
 {
     if (profile != NULL) {
         mg_arena_destroy(profile->arena);
-        free((void *)(uintptr_t)profile->text.data);
         free(profile);
     }
 }

@@ -49,7 +49,7 @@ struct mg_outages {
 
 struct mg_profile {
     const struct mg_workflow *workflow;
-    struct mg_slice text; /* of the file, owned; absent: none */
+    struct mg_slice text; /* of the file, in the arena; absent: none */
     struct mg_arena *arena;
     int64_t orders, seed;
     int64_t rate;          /* orders in 1000 seconds */

@@ -1,6 +1,5 @@
 /* The file of a profile: the words of the options, and the payload. See profile.h. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "claim.h"
@@ -186,13 +185,10 @@ enum mg_class mg_profile_read(struct mg_profile *profile, struct mg_slice text,
                               const struct mg_mistakes *mistakes, struct mg_err *err)
 {
     struct mg_json_object object;
-    char *copy = malloc(text.len + 1);
-    if (copy == NULL) {
+    profile->text = mg_arena_copy(profile->arena, text);
+    if (profile->text.data == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not read the profile: no memory");
     }
-    memcpy(copy, text.data, text.len);
-    copy[text.len] = '\0';
-    profile->text = (struct mg_slice){copy, text.len};
     struct mg_json_faults faults = mg_json_definition_faults(profile->text, mistakes, err);
     if (!mg_json_definition_open(&object, &faults, &LIMITS, NAMES)) {
         return mg_json_faults_end(&faults);
