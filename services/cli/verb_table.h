@@ -92,8 +92,7 @@ void mg_verb_write(const struct mg_verb *verb, char *ret_text, size_t size);
 
 /* ---- options.c ---- */
 
-#define MG_OPTIONS_MAX 92  /* room for all options and the end mark */
-#define MG_OPTIONS_MAX 104 /* room for all options and the end mark */
+#define MG_OPTIONS_MAX 112 /* room for all options and the end mark */
 
 #define MG_EXTRA_ANY ~(MG_EXTRA_APART | MG_EXTRA_ALONE) /* the options of all verbs */
 

@@ -418,7 +418,8 @@ static int compare(const void *a, const void *b)
 
 static enum mg_class explore(struct explorer *explorer, uint64_t ways_max, struct mg_err *err)
 {
-    enum mg_class class = claims_compile(explorer, err);
+    enum mg_class class = mg_profile_signals_check(explorer->workflow, err);
+    class = class == MG_OK ? claims_compile(explorer, err) : class;
     class = class == MG_OK ? ways_take(explorer, ways_max, err) : class;
     if (class == MG_OK && explorer->found->has_parallel && !explorer->found->is_cut) {
         explorer->is_failure_first = true;

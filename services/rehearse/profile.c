@@ -268,9 +268,25 @@ static enum mg_class payload_check(const struct mg_profile *profile, struct mg_e
                : mg_err_prefix(err, "an order with this payload is rejected");
 }
 
+enum mg_class mg_profile_signals_check(const struct mg_workflow *workflow, struct mg_err *err)
+{
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        if (workflow->plan.steps[i].is_signal) {
+            return mg_err_set(err, MG_BAD_INPUT,
+                              "step \"%s\" waits for a signal, and a simulation has none; test it by cases: "
+                              "makegood workflow test",
+                              workflow->steps[i].name);
+        }
+    }
+    return MG_OK;
+}
+
 enum mg_class mg_profile_check(const struct mg_profile *profile, struct mg_err *err)
 {
     const struct mg_workflow *workflow = profile->workflow;
+    if (mg_profile_signals_check(workflow, err) != MG_OK) {
+        return err->class;
+    }
     bool has_payload = profile->payload.data != NULL;
     for (int i = 0; i < workflow->plan.step_count && !has_payload; i++) {
         struct mg_slice expr, text;

@@ -98,6 +98,9 @@ enum mg_class mg_profile_read(struct mg_profile *profile, struct mg_slice text,
  * the text names the missing one, and the option that gives it. */
 enum mg_class mg_profile_check(const struct mg_profile *profile, struct mg_err *err) MG_MUSTCHECK;
 
+/* MG_BAD_INPUT: a step waits for a signal, and nothing of a profile says when one comes. */
+enum mg_class mg_profile_signals_check(const struct mg_workflow *workflow, struct mg_err *err) MG_MUSTCHECK;
+
 /* The number of a step's service: that of the first step that calls it. */
 int mg_profile_service(const struct mg_workflow *workflow, int step);
 

@@ -163,6 +163,14 @@ class Simulate(unittest.TestCase):
                                   env=ENVIRONMENT)
             self.assertEqual(done.stdout, shown)
 
+    def test_a_definition_that_waits_for_a_signal_is_refused(self):
+        path = pathlib.Path(self.folder.name, "signal.json")
+        path.write_text(json.dumps({"workflow": "signal", "version": 1, "complete_within": "3d", "steps": [
+            {"step": "approve", "wait": {"signal": "approved", "within": "1d", "on_timeout": "fail"}},
+            {"step": "pay", "service": "bank", "undo": "none", "do": {"method": "POST", "path": "/"}}]}), encoding="utf-8")
+        for words in ((), ("--explore",)):
+            self.refused(path, *words, text='step "approve" waits for a signal, and a simulation has none')
+
     def test_all_ways_of_a_chain(self):
         found = self.answer(FULFILMENT, "--explore", "--never", "end == 'compensated' && (stands.reserve || stands.charge || stands.book)")
         self.assertEqual((found["ways"], found["is_whole"], found["never"][0]["counter_examples"]), (7, True, 0))
