@@ -11,6 +11,7 @@
 #include "core/decider.h"
 #include "core/guard.h"
 #include "core/judge.h"
+#include "core/line.h"
 #include "core/operator.h"
 #include "core/order.h"
 #include "core/plan.h"
@@ -89,7 +90,9 @@ static enum mg_verdict cause_apply(struct mg_decider *decider)
         }
         decider->is_changed = true;
         mg_decider_status(decider, MG_STATUS_ACCEPTED, MG_REASON_NONE, -1);
-        return mg_decider_end(decider, MG_GO, "a new order");
+        (void)mg_decider_end(decider, MG_GO, "a new order");
+        mg_line_join(decider);
+        return MG_GO;
     case MG_CAUSE_REATTACHED:
         decider->is_changed = true;
         return mg_decider_end(decider, MG_GO, "its client submits it again");
@@ -121,12 +124,15 @@ static enum mg_verdict cause_apply(struct mg_decider *decider)
     case MG_CAUSE_SIGNAL:
         return decider->plan->steps[decider->cause->step].is_wait ? mg_wait_signal(decider)
                                                                   : mg_judge_callback(decider);
+    case MG_CAUSE_TURN:
+        return mg_line_turn(decider);
     case MG_CAUSE_RESUME:
     case MG_CAUSE_RESTART:
     case MG_CAUSE_SETTLE:
     case MG_CAUSE_SKIP:
     case MG_CAUSE_COMPENSATE:
     case MG_CAUSE_CANCEL:
+    case MG_CAUSE_RELEASE:
         return mg_operator_decide(decider);
     case MG_CAUSE_COUNT:
         break;
@@ -172,6 +178,7 @@ enum mg_verdict mg_order_decide(const struct mg_plan *plan, const struct mg_cont
         return verdict;
     }
     mg_decider_poll_alerts(&decider, order);
+    mg_line_leave(&decider, order);
     decider.order.version++;
     decider.order.wake_at_ms = mg_order_wake_at_ms(&decider.order);
     memcpy(order, &decider.order, mg_order_size(&decider.order));
@@ -186,6 +193,7 @@ void mg_order_finish(const struct mg_plan *plan, const struct mg_context *contex
     memcpy(&decider.order, order, mg_order_size(order));
     decision->asks_output = false;
     mg_plan_finish(&decider);
+    mg_line_leave(&decider, order);
     decider.order.wake_at_ms = mg_order_wake_at_ms(&decider.order);
     memcpy(order, &decider.order, mg_order_size(&decider.order));
 }

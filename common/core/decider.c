@@ -56,6 +56,12 @@ void mg_decider_ask(struct mg_decider *decider, int step)
     decider->is_changed = true;
 }
 
+void mg_decider_line(struct mg_decider *decider, enum mg_effect_kind kind)
+{
+    effect_add(decider, kind)->step = -1;
+    decider->is_changed = true;
+}
+
 static void alert_add(struct mg_decider *decider, enum mg_effect_kind kind, enum mg_alert alert,
                       enum mg_reason reason, int step)
 {

@@ -36,6 +36,8 @@ void mg_decider_worsen(struct mg_decider *decider, enum mg_reason reason);
 void mg_decider_status(struct mg_decider *decider, enum mg_status status, enum mg_reason reason, int step);
 /* Asks the handler for the facts of a step's guard; the answer is the cause FACTS. */
 void mg_decider_ask(struct mg_decider *decider, int step);
+/* Moves the order within the line of its key: one of the effects MG_EFFECT_LINE_…. */
+void mg_decider_line(struct mg_decider *decider, enum mg_effect_kind kind);
 /* Opens and closes the alerts about failing polls, by comparison with `before`: a good poll closes one, and
  * so does any other end of the polling. */
 void mg_decider_poll_alerts(struct mg_decider *decider, const struct mg_order *before);

@@ -16,6 +16,8 @@
 #define MG_LABELS_MAX      8
 #define MG_LABEL_NAME_MAX  32
 #define MG_LABEL_VALUE_MAX 128
+/* Bytes of a line's key. A name and a value or two have room, and an entry of an index stays short. */
+#define MG_LINE_KEY_MAX 256
 
 /* Writes "<order>.<step>.<do|undo>[.<generation>]", by which the service de-duplicates. A verify carries the
  * key of its do. Generation 0 is not written. */

@@ -43,6 +43,9 @@ enum mg_on_failure { MG_ON_FAILURE_COMPENSATE, MG_ON_FAILURE_ERROR };
  * service that then replays its first answer, or the verify. */
 enum mg_learn { MG_LEARN_NONE, MG_LEARN_REPEAT, MG_LEARN_VERIFY };
 
+/* The line of orders with one key (line.h): none, or what an order in error does to it. */
+enum mg_sequence { MG_SEQUENCE_NONE, MG_SEQUENCE_HOLD, MG_SEQUENCE_RELEASE };
+
 /* The result of a step's guard, `when` and `require`. The core sees no payload: it asks, and the handler
  * evaluates. */
 enum mg_fact {
@@ -88,6 +91,7 @@ struct mg_plan {
     int step_count;
     int64_t complete_within_ms; /* 0: no limit */
     enum mg_on_failure on_failure, on_expiry;
+    enum mg_sequence sequence;
     struct mg_step_plan steps[MG_STEPS_MAX];
 };
 
@@ -160,6 +164,10 @@ struct mg_cause_signal {
     enum mg_signal_fact fact;
 };
 
+struct mg_cause_turn {
+    uint32_t generation; /* of the order, when it took the place */
+};
+
 struct mg_cause_resume {
     bool is_request_changed; /* the payload was repaired */
     bool is_repeat;          /* the do of `step`, or its failed undo, goes out once more by this word */
@@ -183,6 +191,7 @@ struct mg_cause {
         struct mg_cause_unpublishable unpublishable;
         struct mg_cause_facts facts;
         struct mg_cause_signal signal;
+        struct mg_cause_turn turn;
         struct mg_cause_resume resume;
         struct mg_cause_settle settle;
     };
@@ -223,6 +232,9 @@ enum mg_effect_kind {
     MG_EFFECT_ALERT,       /* open an alert about `step` (-1: the order) */
     MG_EFFECT_CLOSE_ALERT, /* the cause is gone */
     MG_EFFECT_ASK,         /* find the facts of `step`, and decide FACTS on the same fold */
+    MG_EFFECT_LINE_JOIN,   /* take the last place in the line; an earlier one is given up */
+    MG_EFFECT_LINE_BEGIN,  /* its turn is taken: no further message need tell it */
+    MG_EFFECT_LINE_LEAVE,  /* give the place up; the next order's turn has come */
 };
 
 struct mg_effect {
@@ -256,6 +268,12 @@ struct mg_decision {
     struct mg_effect effects[MG_EFFECTS_MAX];
     struct mg_transition transitions[MG_TRANSITIONS_MAX];
 };
+
+/* It waits for its turn in the line of its key. */
+static inline bool mg_order_is_in_line(const struct mg_order *order)
+{
+    return order->state == MG_ORDER_PENDING && order->reason == MG_REASON_IN_LINE;
+}
 
 /* ---- steps ---- */
 

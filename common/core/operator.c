@@ -1,10 +1,11 @@
 /*
- * The meaning of an operator's command: resume, restart, settle, skip, compensate, cancel. Each names the
- * version that was the basis of the decision, so two operators, or two clicks, cause one change.
+ * The meaning of an operator's command: resume, restart, settle, skip, compensate, cancel, release. Each
+ * names the version that was the basis of the decision, so two operators, or two clicks, cause one change.
  */
 #include "core/operator.h"
 
 #include "core/doubt.h"
+#include "core/line.h"
 #include "core/order.h"
 #include "core/plan.h"
 #include "core/quiet.h"
@@ -12,8 +13,7 @@
 
 static int64_t new_complete_by_ms(const struct mg_decider *decider)
 {
-    int64_t within_ms = mg_order_within_ms(decider->plan, &decider->order);
-    return within_ms > 0 ? decider->context->now_ms + within_ms : 0;
+    return mg_order_complete_by_ms(decider->plan, decider->context, &decider->order);
 }
 
 static void step_forget_failures(struct mg_step *step)
@@ -235,6 +235,7 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
     order->goal = MG_GOAL_PROCESSED;
     order->generation++;
     order->complete_by_ms = new_complete_by_ms(decider);
+    mg_line_join(decider);
     for (int i = 0; i < order->step_count; i++) {
         struct mg_step *step = &order->steps[i];
         struct mg_step old = *step;
@@ -473,6 +474,9 @@ enum mg_verdict mg_operator_decide(struct mg_decider *decider)
     }
     if (cause->kind == MG_CAUSE_COMPENSATE) {
         return order_turn_back(decider, MG_GOAL_COMPENSATED);
+    }
+    if (cause->kind == MG_CAUSE_RELEASE) {
+        return mg_line_release(decider);
     }
     return order_turn_back(decider, MG_GOAL_CANCELLED);
 }

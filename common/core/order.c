@@ -14,14 +14,20 @@ int64_t mg_order_within_ms(const struct mg_plan *plan, const struct mg_order *or
     return order->complete_within_ms > 0 ? order->complete_within_ms : plan->complete_within_ms;
 }
 
+int64_t mg_order_complete_by_ms(const struct mg_plan *plan, const struct mg_context *context,
+                                const struct mg_order *order)
+{
+    int64_t within_ms = mg_order_within_ms(plan, order);
+    return within_ms > 0 ? context->now_ms + within_ms : 0;
+}
+
 void mg_order_init(const struct mg_plan *plan, const struct mg_context *context, int64_t complete_within_ms,
                    struct mg_order *ret_order)
 {
     assert(plan->step_count > 0 && plan->step_count <= MG_STEPS_MAX);
     memset(ret_order, 0, sizeof(*ret_order));
     ret_order->complete_within_ms = complete_within_ms;
-    int64_t within_ms = mg_order_within_ms(plan, ret_order);
-    ret_order->complete_by_ms = within_ms > 0 ? context->now_ms + within_ms : 0;
+    ret_order->complete_by_ms = mg_order_complete_by_ms(plan, context, ret_order);
     ret_order->step_count = plan->step_count;
 }
 
@@ -65,7 +71,7 @@ bool mg_order_is_moving(const struct mg_order *order, int64_t now_ms)
 {
     bool is_expiring =
         order->goal == MG_GOAL_PROCESSED && order->complete_by_ms != 0 && order->complete_by_ms <= now_ms;
-    if (mg_order_state_is_terminal(order->state) || is_expiring) {
+    if (mg_order_state_is_terminal(order->state) || is_expiring || mg_order_is_in_line(order)) {
         return true;
     }
     for (int i = 0; i < order->step_count; i++) {

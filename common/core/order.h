@@ -14,6 +14,9 @@ void mg_order_init(const struct mg_plan *plan, const struct mg_context *context,
 
 /* The time of an order's forward work, from its submission or its plan; 0: no limit. */
 int64_t mg_order_within_ms(const struct mg_plan *plan, const struct mg_order *order);
+/* The end of that time, if it begins now; 0: no limit. */
+int64_t mg_order_complete_by_ms(const struct mg_plan *plan, const struct mg_context *context,
+                                const struct mg_order *order);
 
 /* Bytes of an order up to its last step: the size of a copy. */
 size_t mg_order_size(const struct mg_order *order);
@@ -30,8 +33,8 @@ bool mg_order_lacks_output(const struct mg_order *order);
 int64_t mg_order_wake_at_ms(const struct mg_order *order);
 
 /* True if an open order has a step that runs, waits for a moment, or is in doubt with an alert, or if its
- * complete-by has passed at `now_ms`, so that a command EXPIRED follows. False opens the alert
- * invariant_violation. */
+ * complete-by has passed at `now_ms`, so that a command EXPIRED follows, or if it waits for its turn. False
+ * opens the alert invariant_violation. */
 bool mg_order_is_moving(const struct mg_order *order, int64_t now_ms);
 
 #endif

@@ -560,7 +560,8 @@ static void plan_open(struct mg_decider *decider)
 
 void mg_plan_order(struct mg_decider *decider)
 {
-    if (!mg_order_state_is_terminal(decider->order.state)) {
+    bool is_open = !mg_order_state_is_terminal(decider->order.state);
+    if (is_open && !mg_order_is_in_line(&decider->order)) {
         plan_open(decider);
     }
     if (decider->order.state == MG_ORDER_ERROR) { /* or it has just been raised */

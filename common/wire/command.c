@@ -22,21 +22,23 @@ static const char *const SET_NAMES[] = {"pointer", "value", NULL};
 
 static const struct {
     enum mg_cause_kind kind;
-    bool has_step, has_attempt, has_seq, has_outcome, has_set;
+    bool has_step, has_attempt, has_seq, has_outcome, has_set, has_generation;
     int64_t attempt_min; /* a waiting step may have attempt 0: never sent */
 } COMMANDS[] = {
-    {MG_CAUSE_OVERDUE, true, true, false, false, false, 1},
-    {MG_CAUSE_DUE, true, true, false, false, false, 0},
-    {MG_CAUSE_EXPIRED, false, false, false, false, false, 0},
-    {MG_CAUSE_NUDGE, false, false, false, false, false, 0},
-    {MG_CAUSE_OWED, false, false, true, false, false, 0},
-    {MG_CAUSE_SIGNAL, false, false, false, false, false, 0},
-    {MG_CAUSE_RESUME, false, false, false, false, true, 0},
-    {MG_CAUSE_RESTART, false, false, false, false, false, 0},
-    {MG_CAUSE_SETTLE, true, false, false, true, false, 0},
-    {MG_CAUSE_SKIP, true, false, false, false, false, 0},
-    {MG_CAUSE_COMPENSATE, false, false, false, false, false, 0},
-    {MG_CAUSE_CANCEL, false, false, false, false, false, 0},
+    {MG_CAUSE_OVERDUE, true, true, false, false, false, false, 1},
+    {MG_CAUSE_DUE, true, true, false, false, false, false, 0},
+    {MG_CAUSE_EXPIRED, false, false, false, false, false, false, 0},
+    {MG_CAUSE_NUDGE, false, false, false, false, false, false, 0},
+    {MG_CAUSE_OWED, false, false, true, false, false, false, 0},
+    {MG_CAUSE_SIGNAL, false, false, false, false, false, false, 0},
+    {MG_CAUSE_TURN, false, false, false, false, false, true, 0},
+    {MG_CAUSE_RESUME, false, false, false, false, true, false, 0},
+    {MG_CAUSE_RESTART, false, false, false, false, false, false, 0},
+    {MG_CAUSE_SETTLE, true, false, false, true, false, false, 0},
+    {MG_CAUSE_SKIP, true, false, false, false, false, false, 0},
+    {MG_CAUSE_COMPENSATE, false, false, false, false, false, false, 0},
+    {MG_CAUSE_CANCEL, false, false, false, false, false, false, 0},
+    {MG_CAUSE_RELEASE, false, false, false, false, false, false, 0},
 };
 #define COMMAND_COUNT ((int)(sizeof(COMMANDS) / sizeof(COMMANDS[0])))
 
@@ -119,6 +121,9 @@ void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
     }
     if (command->version > 0) {
         mg_json_member_int(&json, "version", (int64_t)command->version);
+    }
+    if (COMMANDS[index].has_generation) {
+        mg_json_member_int(&json, "generation", command->generation);
     }
     if (COMMANDS[index].has_seq) {
         mg_json_member_int(&json, "seq", (int64_t)command->seq);
@@ -267,8 +272,8 @@ static void read_by_kind(const struct mg_json_object *object, int index, struct 
     refuse_foreign(object, word, "signal", is_signal);
     refuse_foreign(object, word, "key", is_signal);
     refuse_foreign(object, word, "payload", is_signal);
-    refuse_foreign(object, word, "generation", is_signal);
     refuse_foreign(object, word, "attempt", COMMANDS[index].has_attempt);
+    refuse_foreign(object, word, "generation", is_signal || COMMANDS[index].has_generation);
     refuse_foreign(object, word, "seq", COMMANDS[index].has_seq);
     refuse_foreign(object, word, "outcome", COMMANDS[index].has_outcome);
     refuse_foreign(object, word, "result", COMMANDS[index].has_outcome);
@@ -279,6 +284,10 @@ static void read_by_kind(const struct mg_json_object *object, int index, struct 
     if (COMMANDS[index].has_attempt) {
         command->attempt = (uint32_t)mg_json_get_integer(object, "attempt", MG_REQUIRED,
                                                          COMMANDS[index].attempt_min, MG_ATTEMPT_MAX, 0);
+    }
+    if (COMMANDS[index].has_generation) {
+        command->generation =
+            (uint32_t)mg_json_get_integer(object, "generation", MG_REQUIRED, 0, UINT32_MAX, 0);
     }
     if (COMMANDS[index].has_seq) {
         command->seq = (uint64_t)mg_json_get_integer(object, "seq", MG_REQUIRED, 1, INT64_MAX, 0);

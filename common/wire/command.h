@@ -30,7 +30,8 @@ enum mg_class mg_signal_payload_check(struct mg_slice text, struct mg_err *err) 
 struct mg_command {
     /* Also the message_id; the same command sent twice causes one change. */
     char command_id[MG_COMMAND_ID_MAX + 1];
-    /* OVERDUE DUE EXPIRED NUDGE OWED SIGNAL RESUME RESTART SETTLE SKIP COMPENSATE CANCEL */
+    /* OVERDUE DUE EXPIRED NUDGE OWED SIGNAL TURN RESUME RESTART SETTLE SKIP COMPENSATE CANCEL
+     * RELEASE */
     enum mg_cause_kind kind;
     char order_id[MG_ORDER_ID_MAX + 1]; /* "": a signal with a key */
     /* overdue, due, settle, skip; resume with is_repeat; signal of a service, a callback; "" else */
@@ -51,7 +52,8 @@ struct mg_command {
     char signal[MG_NAME_MAX + 1];    /* signal: its name; "": a callback */
     char key[MG_SIGNAL_KEY_MAX + 1]; /* signal: in place of the order's id */
     struct mg_slice payload;         /* signal: any JSON, borrowed from the body; not given: null */
-    uint32_t generation;             /* callback: of the key with which the step's do went out */
+    /* callback: of the key with which the step's do went out; turn: of the order, when it took its place */
+    uint32_t generation;
 };
 
 void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body);

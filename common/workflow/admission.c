@@ -53,6 +53,8 @@ void mg_admission_judge(const struct mg_render_input *input, struct mg_arena *ar
         refuse(admission, verdict_of(class), &err);
     } else if ((class = mg_workflow_labels_render(input, arena, admission->labels, &err)) != MG_OK) {
         refuse(admission, class == MG_PERMANENT ? MG_REFUSED_PAYLOAD : MG_ADMISSION_NO_MEMORY, &err);
+    } else if ((class = mg_workflow_line_key(input, arena, &admission->line, &err)) != MG_OK) {
+        refuse(admission, class == MG_PERMANENT ? MG_REFUSED_PAYLOAD : MG_ADMISSION_NO_MEMORY, &err);
     }
 }
 
@@ -64,4 +66,13 @@ void mg_admission_unknown(const struct mg_submission *submission, char reason[MG
     }
     (void)snprintf(reason, MG_STATUS_REASON_MAX + 1, "/workflow: no workflow \"%s\"%s has been loaded",
                    submission->workflow, version);
+}
+
+void mg_admission_line_full(const char *workflow, int64_t at_most, struct mg_slice key,
+                            char reason[MG_STATUS_REASON_MAX + 1])
+{
+    (void)snprintf(reason, MG_STATUS_REASON_MAX + 1,
+                   "line_full: the line of key \"%.*s\" has %" PRId64
+                   " orders, as many as workflow \"%s\" allows; submit it again when some of them have ended",
+                   (int)key.len, key.data, at_most, workflow);
 }

@@ -186,7 +186,7 @@ struct reference_check {
     const char *place;      /* JSON pointer of the text that has the reference */
     struct mg_slice quoted; /* this text, in the definition */
     int step;               /* -1: the template of the output, which is rendered when no step is left */
-    bool is_label;          /* made before any step; step is -1 */
+    const char *early;      /* "a label": it is made before any step, and step is -1. NULL: it is not */
     enum mg_kind kind;
     uint64_t before;
     bool has_own; /* a template refers to the step's own result */
@@ -335,20 +335,20 @@ static void note_steps(void *arg, const struct mg_expr_reference *reference)
     expression->steps |= steps;
 }
 
-/* Whether an expression can make a label: it has what it needs at intake, and a text form. */
-static void check_label(const struct reference_check *check, const char *text, const struct mg_expr *expr,
+/* Whether an expression can make a label or a key: it has what it needs at intake, and a text form. */
+static void check_early(const struct reference_check *check, const char *text, const struct mg_expr *expr,
                         const struct expression_check *expression)
 {
     enum mg_expr_type type = mg_expr_type_of(expr);
     if (expression->steps != 0) {
         mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at_reference(check, text, 1),
-                         "${%.120s}: a label is made when the order comes in, before any step has a result; "
+                         "${%.120s}: %s is made when the order comes in, before any step has a result; "
                          "use payload, order and values of these",
-                         text);
+                         text, check->early);
     } else if (type == MG_EXPR_NULL || type == MG_EXPR_LIST || type == MG_EXPR_OBJECT) {
         mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at_reference(check, text, 1),
-                         "${%.120s}: it is always %s; a label is a text, a number or a boolean", text,
-                         mg_expr_type_name(type));
+                         "${%.120s}: it is always %s; %s is a text, a number or a boolean", text,
+                         mg_expr_type_name(type), check->early);
     }
 }
 
@@ -384,8 +384,8 @@ static void check_expression(struct reference_check *check, const char *text)
         return;
     }
     mg_expr_references(expr, note_steps, &expression);
-    if (check->is_label) {
-        check_label(check, text, expr, &expression);
+    if (check->early != NULL) {
+        check_early(check, text, expr, &expression);
         return;
     }
     if (expression.has_own_state) {
@@ -424,7 +424,7 @@ static void check_reference(void *arg, const char *pointer)
     static const char *const SINGLE[] = {"/order_id", "/idempotency_key", "/do_key"};
     struct reference_check *check = arg;
 
-    if (strcmp(pointer, "/callback_url") == 0 && !check->is_label) {
+    if (strcmp(pointer, "/callback_url") == 0 && check->early == NULL) {
         check_callback(check, pointer);
         return;
     }
@@ -433,7 +433,7 @@ static void check_reference(void *arg, const char *pointer)
         check_expression(check, pointer);
         return;
     }
-    if (check->is_label) {
+    if (check->early != NULL) {
         return; /* checked in label_templates.c */
     }
     size_t singles = check->step < 0 ? 1 : sizeof(SINGLE) / sizeof(SINGLE[0]); /* keys are of steps */
@@ -614,7 +614,11 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
     struct reference_check check = {
         .workflow = workflow, .faults = faults, .certainty = &certainty, .step = -1};
     check_template(&check, "/output");
-    check.is_label = true;
+    check.early = "a key";
+    if (workflow->plan.sequence != MG_SEQUENCE_NONE) {
+        check_template(&check, "/sequence/key");
+    }
+    check.early = "a label";
     for (int i = 0; i < workflow->label_count; i++) {
         char place[MG_JSON_POINTER_SIZE];
         mg_json_pointer_join("/labels", mg_slice_of(workflow->labels[i].name), place);

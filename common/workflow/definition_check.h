@@ -31,6 +31,13 @@ void mg_workflow_waits_check(const struct mg_workflow *workflow, struct mg_json_
 /* Resolves `after`, then finds duplicate names, cycles and references without a possible value. */
 void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source *sources,
                        struct mg_json_faults *faults);
+/* Reads a text that is made when the order comes in, before it has a result: a label, or the key of a line.
+ * `what`: "a label"; `max`: the most bytes of one without references. (label_templates.c) */
+void mg_workflow_early_read(struct mg_json_faults *faults, struct mg_arena *arena, const char *place,
+                            struct mg_slice value, const char *what, size_t max, struct mg_slice *ret_text);
+/* Reads the member `sequence` of the definition (sequence_member.c). */
+void mg_workflow_sequence_read(const struct mg_json_object *object, struct mg_arena *arena,
+                               struct mg_workflow *workflow);
 /* Reads the member `labels` of the definition (label_templates.c). */
 void mg_workflow_labels_read(const struct mg_json_object *object, struct mg_arena *arena,
                              struct mg_workflow *workflow);

@@ -141,5 +141,6 @@ void mg_workflow_example(const struct mg_workflow *workflow, struct mg_buf *ret_
     for (int i = 0; i < workflow->label_count; i++) {
         mg_template_each(&workflow->labels[i].template, template_add, &example);
     }
+    mg_template_each(&workflow->sequence.template, template_add, &example);
     mg_template_each(&workflow->output_template, template_add, &example);
 }

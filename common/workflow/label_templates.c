@@ -26,7 +26,8 @@ static const char *behind_payload(const char *pointer)
 
 struct reference_check {
     struct mg_json_faults *faults;
-    const char *place; /* JSON pointer of the label */
+    const char *place; /* JSON pointer of the text */
+    const char *what;  /* "a label" */
 };
 
 static void check_reference(void *arg, const char *pointer)
@@ -35,45 +36,45 @@ static void check_reference(void *arg, const char *pointer)
     bool is_expression = pointer[0] == '='; /* checked with the others, in definition_check.c */
     if (!is_expression && strcmp(pointer, "/order_id") != 0 && behind_payload(pointer) == NULL) {
         mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
-                      "${%.120s}: a label is made when the order comes in; it refers to ${/payload/…} and "
+                      "${%.120s}: %s is made when the order comes in; it refers to ${/payload/…} and "
                       "${/order_id} only",
-                      pointer);
+                      pointer, check->what);
     }
 }
 
-static void check_template(struct mg_json_faults *faults, const char *place, struct mg_slice quoted,
+static void check_template(const struct reference_check *check, struct mg_slice quoted, size_t max,
                            struct mg_slice text)
 {
-    struct reference_check check = {faults, place};
     struct mg_err err;
-    enum mg_class class = mg_template_scan(quoted, check_reference, &check, &err);
+    enum mg_class class = mg_template_scan(quoted, check_reference, (void *)(uintptr_t)check, &err);
     if (class != MG_OK) {
-        mg_json_fault(faults, class, place, "%s", err.text);
+        mg_json_fault(check->faults, class, check->place, "%s", err.text);
     } else if (text.len == 0) {
-        mg_json_fault(faults, MG_BAD_INPUT, place, "an empty text is no label; give a text or a reference");
-    } else if (memmem(text.data, text.len, "${", 2) == NULL && text.len > MG_LABEL_VALUE_MAX) {
-        mg_json_fault(faults, MG_BAD_INPUT, place, "%zu bytes; a label has at most %d", text.len,
-                      MG_LABEL_VALUE_MAX);
+        mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
+                      "an empty text is no %s; give a text or a reference", strchr(check->what, ' ') + 1);
+    } else if (memmem(text.data, text.len, "${", 2) == NULL && text.len > max) {
+        mg_json_fault(check->faults, MG_BAD_INPUT, check->place, "%zu bytes; %s has at most %zu", text.len,
+                      check->what, max);
     }
 }
 
-static void read_text(const struct mg_json_object *labels, struct mg_arena *arena, const char *place,
-                      struct mg_slice value, struct mg_workflow_label *label)
+void mg_workflow_early_read(struct mg_json_faults *faults, struct mg_arena *arena, const char *place,
+                            struct mg_slice value, const char *what, size_t max, struct mg_slice *ret_text)
 {
+    const struct reference_check check = {faults, place, what};
     struct mg_buf text;
     if (mg_json_type_of(value) != MG_JSON_STRING) {
-        mg_json_fault(labels->faults, MG_BAD_INPUT, place,
-                      "%s; a text is expected, as in \"${/payload/customer}\"",
+        mg_json_fault(faults, MG_BAD_INPUT, place, "%s; a text is expected, as in \"${/payload/customer}\"",
                       mg_json_type_name(mg_json_type_of(value)));
         return;
     }
     mg_buf_init(&text, value.len);
     (void)mg_json_string(value, &text); /* checked: a string */
-    label->text = text.len > 0 ? mg_arena_copy(arena, mg_buf_slice(&text)) : mg_slice_of("");
-    if (text.failed || label->text.data == NULL) {
-        mg_json_fault(labels->faults, MG_TRANSIENT, place, "could not be kept: no memory");
+    *ret_text = text.len > 0 ? mg_arena_copy(arena, mg_buf_slice(&text)) : mg_slice_of("");
+    if (text.failed || ret_text->data == NULL) {
+        mg_json_fault(faults, MG_TRANSIENT, place, "could not be kept: no memory");
     } else {
-        check_template(labels->faults, place, value, label->text);
+        check_template(&check, value, max, *ret_text);
     }
     mg_buf_finish(&text);
 }
@@ -93,7 +94,7 @@ static void read_label(const struct mg_json_object *labels, struct mg_arena *are
         return;
     }
     memcpy(label->name, name.data, name.len);
-    read_text(labels, arena, place, value, label);
+    mg_workflow_early_read(labels->faults, arena, place, value, "a label", MG_LABEL_VALUE_MAX, &label->text);
 }
 
 void mg_workflow_labels_read(const struct mg_json_object *object, struct mg_arena *arena,

@@ -307,6 +307,8 @@ enum mg_class mg_workflow_prove(const struct mg_workflow *workflow, const struct
         step_check(&proof, i);
     }
     text_check(&proof, "/output", workflow->output, &workflow->output_template);
+    text_check(&proof, "/sequence/key", mg_json_find(workflow->text, "/sequence/key"),
+               &workflow->sequence.template);
     proof.is_optional_good = true;
     for (int i = 0; i < workflow->label_count; i++) {
         (void)snprintf(pointer, sizeof(pointer), "/labels/%s", workflow->labels[i].name);

@@ -71,5 +71,6 @@ void mg_workflow_compile_templates(struct mg_workflow *workflow, struct mg_arena
         struct mg_workflow_label *label = &workflow->labels[i];
         compile(workflow, label->text, MG_TEMPLATE_LABEL, arena, faults, &label->template);
     }
+    compile(workflow, workflow->sequence.key, MG_TEMPLATE_LABEL, arena, faults, &workflow->sequence.template);
     compile(workflow, workflow->output, MG_TEMPLATE_JSON, arena, faults, &workflow->output_template);
 }

@@ -35,7 +35,7 @@ static const struct mg_retry_plan UNDO_RETRY_DEFAULT = {
 
 static const char *const WORKFLOW_NAMES[] = {
     "$schema", "workflow", "version", "complete_within", "on_failure", "on_expiry", "labels",
-    "output",  "input",    "values",  "require",         "steps",      NULL};
+    "output",  "input",    "values",  "require",         "sequence",   "steps",     NULL};
 static const char *const STEP_NAMES[] = {
     "step",          "service", "after",  "needs", "when",         "require",         "complete_within",
     "finish_within", "poll",    "retry",  "pivot", "at_most_once", "absent_is_final", "on_unknown",
@@ -394,6 +394,7 @@ static void read_workflow(struct mg_json_faults *faults, struct owned_workflow *
     workflow->plan.on_failure = on_failure == 1 ? MG_ON_FAILURE_ERROR : MG_ON_FAILURE_COMPENSATE;
     workflow->plan.on_expiry = on_expiry == 1 ? MG_ON_FAILURE_ERROR : MG_ON_FAILURE_COMPENSATE;
     mg_workflow_labels_read(&object, owned->arena, workflow);
+    mg_workflow_sequence_read(&object, owned->arena, workflow);
     workflow->output = mg_json_get(&object, "output", MG_OPTIONAL);
     read_steps(&object, owned, sources);
     struct mg_slice input = mg_json_get_typed(&object, "input", MG_OPTIONAL, MG_JSON_OBJECT);

@@ -11,6 +11,7 @@
  *   http_action_read.c http_action_render.c   query, headers, encoding and answer of a call
  *   request_render.c      the request of one attempt, and the output of an order
  *   label_templates.c     the labels of an order
+ *   sequence_member.c     the line of its key
  *   step_guard.c          `when` and `require`, evaluated before a step, and the moment of a wait
  *   wait_member.c         a step that waits, for a moment or a signal
  *   answer_conditions.c   `done_when` and `refused_when`, over a good answer
@@ -108,6 +109,18 @@ static inline const struct mg_conditions *mg_workflow_conditions(const struct mg
     return kind == MG_KIND_UNDO || asks_undone ? &step->undo_conditions : &step->conditions;
 }
 
+/* Waiting orders of one key, by default and at most. At 1 s each a thousand take a quarter of an hour; of a
+ * hundred thousand the last one would wait for more than a day. */
+#define MG_LINE_AT_MOST_DEFAULT 1000
+#define MG_LINE_AT_MOST_MAX     100000
+
+/* The line that an order takes its place in, if the plan's `line` is not NONE. */
+struct mg_workflow_sequence {
+    struct mg_slice key; /* template, as of a label */
+    struct mg_template template;
+    int64_t at_most; /* orders in the line, with the one that runs; one more is refused */
+};
+
 /* As of an integer of SQL: the workflow table has it. */
 #define MG_WORKFLOW_VERSION_MAX INT32_MAX
 
@@ -130,6 +143,7 @@ struct mg_workflow {
     struct mg_workflow_step steps[MG_STEPS_MAX];
     struct mg_workflow_label labels[MG_LABELS_MAX];
     int label_count;
+    struct mg_workflow_sequence sequence;
     struct mg_slice output; /* template, JSON text; absent: the workflow gives nothing back */
     struct mg_template output_template;
     bool has_learning;                  /* an undo refers to its step's result: some plan's needs_result */
@@ -255,5 +269,9 @@ int mg_workflow_request_version(const struct mg_workflow *workflow, int step, en
 enum mg_class mg_workflow_labels_render(const struct mg_render_input *input, struct mg_arena *arena,
                                         struct mg_slice ret_values[MG_LABELS_MAX],
                                         struct mg_err *err) MG_MUSTCHECK;
+/* The key of an order's line. Absent, if its workflow has none. MG_PERMANENT: the text says why there is no
+ * key: a value is missing, or the key is empty or too long. MG_TRANSIENT: no memory. */
+enum mg_class mg_workflow_line_key(const struct mg_render_input *input, struct mg_arena *arena,
+                                   struct mg_slice *ret_key, struct mg_err *err) MG_MUSTCHECK;
 
 #endif

@@ -29,6 +29,8 @@ BEGIN
             ' failure, wants_step_status, updated_at)'),
         ('makegood_scheduler', 'order_step', 'SELECT, INSERT, UPDATE'),
         ('makegood_scheduler', 'order_label', 'INSERT (order_id, name, value, created_at)'),
+        ('makegood_scheduler', 'sequence_key', 'SELECT, INSERT, UPDATE, DELETE'),
+        ('makegood_scheduler', 'sequence_place', 'SELECT, INSERT, DELETE'),
         ('makegood_scheduler', 'order_event', 'SELECT, INSERT, UPDATE (owed, owed_asked_at, owed_to, given_up_at)'),
         ('makegood_scheduler', 'signal_by_key', 'SELECT, INSERT, UPDATE (taken_by)'),
         ('makegood_scheduler', 'reply_queue', 'SELECT, INSERT, UPDATE'),
@@ -48,6 +50,9 @@ BEGIN
             ' parked_high, parked_until, is_accepted), UPDATE (parked_high, parked_until)'),
         ('makegood_supervisor', 'order_event', 'SELECT (order_id, version, at, owed, owed_asked_at, owed_to),'
             ' UPDATE (owed_asked_at)'),
+        -- of lines no key, which may hold a part of a payload
+        ('makegood_supervisor', 'sequence_key', 'SELECT (order_id, generation, length, is_called, since)'),
+        ('makegood_supervisor', 'sequence_place', 'SELECT (order_id, generation, joined_at)'),
         ('makegood_supervisor', 'reply_queue', 'SELECT, UPDATE (tried_at, ask_at, is_open), DELETE'),
         ('makegood_supervisor', 'operator_alert', 'SELECT (code, subject, text, opened_at, closed_at),'
             ' INSERT (code, subject, order_id, text), UPDATE (text, closed_at)'),
@@ -84,6 +89,8 @@ BEGIN
         ('makegood_gateway', 'orders', 'SELECT (order_id, revision, workflow, digest, client, received_at)'),
         ('makegood_gateway', 'order_process', 'SELECT'),
         ('makegood_gateway', 'order_label', 'SELECT'),
+        ('makegood_gateway', 'sequence_key', 'SELECT (key, length)'),
+        ('makegood_gateway', 'sequence_place', 'SELECT (order_id, key, place)'),
         ('makegood_gateway', 'order_event', 'SELECT (order_id, version, statuses)'),
         ('makegood_gateway', 'workflow', 'SELECT'),
         ('makegood_gateway', 'operator_alert', 'SELECT (code, subject, order_id, closed_at)'),

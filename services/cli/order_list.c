@@ -1,5 +1,6 @@
 /*
- * `order list`: orders by time of arrival; with --label only those with all these labels. With --step,
+ * `order list`: orders by time of arrival; with --label only those with all these labels, with --line those
+ * in the line of a key. With --step,
  * --service or --error it lists the orders that failed so; with --group-by error it counts failures by cause.
  * With --waiting it lists steps (order_waiting.c). --after gives the next page, after an order or after the
  * cursor of a page without enough matches. Notes about omitted rows go to stderr, so that standard output
@@ -262,22 +263,57 @@ static enum mg_exit_code usage_check(const struct filter *filter, const char *gr
     return MG_EXIT_DONE;
 }
 
+static enum mg_exit_code line_list(struct mg_cli *cli, const char *key)
+{
+    static const char *const columns[] = {"before", "order_id",  "workflow", "state",
+                                          "reason", "joined_at", NULL};
+    const char *const params[] = {key, "", cli->limit};
+    struct mg_table table = {0};
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_LINE, params, 3, &table);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_print(cli, &table, columns);
+        if (table.row_count > 0 && table.row_count >= cli->options.limit) {
+            mg_cli_note("the line has %s orders: raise --limit", mg_table_cell(&table, 0, "length"));
+        }
+    }
+    mg_table_free(&table);
+    return code;
+}
+
+/* A line has its own order, and all of its orders are shown. */
+static enum mg_exit_code line_check(const struct filter *filter, const char *line, const char *group_by)
+{
+    const struct mg_failure_filter *wanted = &filter->failures.filter;
+    bool is_alone = group_by[0] == '\0' && filter->state[0] == '\0' && filter->after[0] == '\0' &&
+                    wanted->workflow[0] == '\0' && wanted->labels[0] == '\0' && wanted->since[0] == '\0' &&
+                    wanted->until[0] == '\0' && !is_of_failures(filter);
+    return line[0] == '\0' || is_alone
+               ? MG_EXIT_DONE
+               : mg_cli_fail(MG_EXIT_USAGE, "--line goes with --limit alone: it lists a line as it stands");
+}
+
 enum mg_exit_code mg_verb_order_list(struct mg_cli *cli)
 {
     struct filter filter;
     if (mg_option_is_given(cli->options.waiting)) {
         return mg_waiting_list(cli);
     }
-    const char *group_by = mg_option_text(cli->options.group_by);
+    const char *group_by = mg_option_text(cli->options.group_by), *line = mg_option_text(cli->options.line);
     enum mg_exit_code code = filter_read(cli, &filter);
     if (code == MG_EXIT_DONE) {
         code = usage_check(&filter, group_by);
+    }
+    if (code == MG_EXIT_DONE) {
+        code = line_check(&filter, line, group_by);
     }
     if (code == MG_EXIT_DONE) {
         code = mg_cli_open_store(cli, false);
     }
     if (code != MG_EXIT_DONE) {
         return code;
+    }
+    if (line[0] != '\0') {
+        return line_list(cli, line);
     }
     if (group_by[0] != '\0') {
         return groups_list(cli, &filter);

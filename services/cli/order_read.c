@@ -187,26 +187,30 @@ static void explain_order(struct mg_cli *cli, const struct mg_table *order, cons
                           struct mg_buf *ret_text)
 {
     char name[MG_QUEUE_NAME_SIZE];
-    struct mg_table controlled = {0}, owed = {0};
+    struct mg_table controlled = {0}, owed = {0}, line = {0};
     struct mg_explain_queue queue;
     const char *params[] = {mg_table_cell(order, 0, "order_id")};
+    const char *line_params[] = {"", params[0], "2"};
     struct mg_explain_facts facts = {.order = order,
                                      .steps = steps,
                                      .services = services,
                                      .controlled = &controlled,
                                      .owed = &owed,
+                                     .line = &line,
                                      .definition = definition};
     if (mg_explain_asks_controlled(steps)) { /* if this fails, the line does not name the operator */
         (void)mg_table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled);
     }
     (void)mg_table_read(cli, MG_REPORT_ORDER_OWED, params, 1,
                         &owed); /* optional: the line works without them */
+    (void)mg_table_read(cli, MG_REPORT_LINE, line_params, 3, &line);
     if (mg_explain_asks_queue(order, steps, name) && queue_look(cli, name, &queue)) {
         facts.queue = &queue;
     }
     mg_explain_write(ret_text, &facts);
     mg_table_free(&controlled);
     mg_table_free(&owed);
+    mg_table_free(&line);
 }
 
 /* The explanation is one line; its texts come from the database. */

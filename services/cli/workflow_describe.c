@@ -136,6 +136,22 @@ static void guard_say(struct telling *telling, int step)
     requirements_say(telling, step);
 }
 
+static void line_say(struct telling *telling)
+{
+    const struct mg_workflow *workflow = telling->workflow;
+    char key[SHOWN_MAX + 8];
+    if (workflow->plan.sequence == MG_SEQUENCE_NONE) {
+        return;
+    }
+    shown(workflow->sequence.key, key);
+    say(telling, WHOLE,
+        "Orders with the same key %s run one at a time, in the order in which they are accepted; beyond %lld of a "
+        "key one is rejected. An order in error %s.",
+        key, (long long)workflow->sequence.at_most,
+        workflow->plan.sequence == MG_SEQUENCE_HOLD ? "holds up those after it until an operator acts"
+                                                    : "lets the next one go");
+}
+
 static void workflow_say(struct telling *telling)
 {
     const struct mg_workflow *workflow = telling->workflow;
@@ -152,6 +168,7 @@ static void workflow_say(struct telling *telling)
         say(telling, WHOLE, "The forward work has no limit of time.");
     }
     say(telling, WHOLE, "If a step fails for good, %s.", reaction(plan->on_failure));
+    line_say(telling);
     member_say(telling, "/labels", "Operators find an order by its labels:");
     member_say(telling, "/values", "Computed values:");
 }

@@ -383,7 +383,7 @@ static void steps_diff(struct diffing *diffing)
 static void workflow_diff(struct diffing *diffing)
 {
     static const char *const REACTIONS[] = {"compensate", "error"};
-    static const char *const MEMBERS[] = {"input", "require", "values", "labels", "output"};
+    static const char *const MEMBERS[] = {"input", "require", "values", "labels", "sequence", "output"};
     const struct mg_plan *old = &diffing->old->plan, *new = &diffing->new->plan;
     text_diff(diffing, "name", diffing->old->name, diffing->new->name);
     time_diff(diffing, "complete_within", old->complete_within_ms, new->complete_within_ms);

@@ -316,7 +316,13 @@ bool mg_query_orders(struct mg_page *page, struct mg_query *query)
 
 /* Dossier, row and steps of an order, in the tables or in the archive. */
 enum { PLACE_DOSSIER, PLACE_ROW, PLACE_STEPS, PLACE_REPORTS };
-enum { ORDER_HOT, ORDER_ARCHIVED = PLACE_REPORTS, ORDER_SERVICES = 2 * PLACE_REPORTS, ORDER_CONTROLLED };
+enum {
+    ORDER_HOT,
+    ORDER_ARCHIVED = PLACE_REPORTS,
+    ORDER_SERVICES = 2 * PLACE_REPORTS,
+    ORDER_CONTROLLED,
+    ORDER_LINE
+};
 
 /* JSON that becomes a string: browsers would turn 14.00 into 14. */
 static const char *const STEP_QUOTED[] = {"result", "open", NULL};
@@ -373,6 +379,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
                                            .steps = steps,
                                            .services = &tables[ORDER_SERVICES],
                                            .controlled = &tables[ORDER_CONTROLLED],
+                                           .line = &tables[ORDER_LINE],
                                            .definition = definition};
     mg_buf_init(&text, EXPLANATION_BYTES);
     mg_explain_write(&text, &facts);
@@ -395,7 +402,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
 
 bool mg_query_order(struct mg_page *page, struct mg_query *query)
 {
-    const char *const params[] = {page->id, NULL};
+    const char *const params[] = {page->id, NULL}, *const line[] = {"", page->id, "2", NULL};
     query_begin(query, "order", render_order);
     query_add(query, NULL, MG_REPORT_DOSSIER, params);
     query_add(query, NULL, MG_REPORT_ORDER, params);
@@ -405,6 +412,7 @@ bool mg_query_order(struct mg_page *page, struct mg_query *query)
     query_add(query, NULL, MG_REPORT_ARCHIVED_STEPS, params);
     query_add(query, NULL, MG_REPORT_SERVICES, NULL);
     query_add(query, NULL, MG_REPORT_CONTROLLED, NULL);
+    query_add(query, NULL, MG_REPORT_LINE, line);
     return mg_order_id_is_valid(page->id, strlen(page->id)) ||
            refuse(page, "invalid order id: expected 1 to %d characters A-Z, a-z, 0-9, ., _, :, -",
                   MG_ORDER_ID_MAX);

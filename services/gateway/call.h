@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "base/metrics.h"
 #include "base/trace.h"
+#include "core/key.h"
 #include "core/model.h"
 #include "gateway/gateway.h"
 #include "io/http/server.h"
@@ -55,7 +56,9 @@ struct mg_post {
     uint8_t digest[MG_SHA256_SIZE];
     bool is_taken;     /* another order has the id */
     const char *state; /* the present one of the order that this submission repeats; NULL: it is a new one */
-    TAILQ_ENTRY(mg_post) entry; /* while it waits to be asked about; meets.c */
+    int64_t line_at_most;               /* orders that the line of its key may have, and the key */
+    char line_key[MG_LINE_KEY_MAX + 1]; /* while the line's length is asked for */
+    TAILQ_ENTRY(mg_post) entry;         /* while it waits to be asked about; meets.c */
     /* The answer: `row` of MG_REPORT_SUBMISSIONS_MEET, or a failure. */
     void (*met)(struct mg_post *post, const struct mg_rows *rows, int row, const struct mg_err *err);
     /* 202: the broker has the order. Else `text` is the reason of a refusal. */

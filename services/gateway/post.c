@@ -143,6 +143,35 @@ static void order_publish(struct mg_post *post)
 
 /* ---- the demands of the workflow ---- */
 
+/* As a scheduler does; others may come before it looks. */
+static void on_line_length(void *arg, const int64_t *lengths, const struct mg_err *err)
+{
+    struct mg_post *post = arg;
+    char reason[MG_STATUS_REASON_MAX + 1];
+    if (is_gone(post) || err != NULL) {
+        post_refuse(post, 503, "could not read the line of the order's key: %s",
+                    err != NULL ? err->text : "the end");
+    } else if (lengths[0] >= post->line_at_most) {
+        mg_admission_line_full(post->submission.workflow, post->line_at_most, mg_slice_of(post->line_key),
+                               reason);
+        post_refuse(post, 422, "%s", reason);
+    } else {
+        order_publish(post);
+    }
+}
+
+/* `key` absent: the workflow has no line. */
+static void line_check(struct mg_post *post, const struct mg_workflow *workflow, struct mg_slice key)
+{
+    if (key.data == NULL) {
+        order_publish(post);
+        return;
+    }
+    post->line_at_most = workflow->sequence.at_most;
+    (void)snprintf(post->line_key, sizeof(post->line_key), "%.*s", (int)key.len, key.data);
+    mg_store_line_lengths(post->gateway->store, &key, 1, on_line_length, post);
+}
+
 /* `workflow` NULL: it is one of a newer version, which the scheduler can read. */
 static void submission_check(struct mg_post *post, const struct mg_workflow *workflow)
 {
@@ -161,12 +190,12 @@ static void submission_check(struct mg_post *post, const struct mg_workflow *wor
     if (workflow != NULL) {
         mg_admission_judge(&input, arena, &admission);
     }
-    mg_arena_destroy(arena); /* only the scheduler stores the labels */
     if (admission.verdict == MG_ADMITTED) {
-        order_publish(post);
+        line_check(post, workflow, admission.line);
     } else {
         post_refuse(post, admission.verdict == MG_ADMISSION_NO_MEMORY ? 503 : 422, "%s", admission.reason);
     }
+    mg_arena_destroy(arena); /* only the scheduler stores the labels */
 }
 
 static void on_workflow(void *arg, bool found, int64_t version, struct mg_slice definition,

@@ -1,6 +1,7 @@
 /* See explain.h. */
 #include "operator/explain.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/words.h"
@@ -312,6 +313,62 @@ static void branches_write(struct mg_buf *out, const struct mg_table *order, con
     whys_write(out, steps, mg_step_state_name(MG_STEP_PENDING), "pending");
 }
 
+/* ---- lines ---- */
+
+/* The order's own row of its line; -1: it has none. */
+static int line_row(const struct mg_explain_facts *facts)
+{
+    const char *order_id = mg_table_cell(facts->order, 0, "order_id");
+    for (int row = 0; facts->line != NULL && row < facts->line->row_count; row++) {
+        if (is_word(mg_table_cell(facts->line, row, "order_id"), order_id)) {
+            return row;
+        }
+    }
+    return -1;
+}
+
+static bool is_in_line(const struct mg_table *order)
+{
+    return is_word(mg_table_cell(order, 0, "state"), mg_order_state_name(MG_ORDER_PENDING)) &&
+           is_word(mg_table_cell(order, 0, "reason"), mg_reason_name(MG_REASON_IN_LINE));
+}
+
+static void in_line_write(struct mg_buf *out, const struct mg_explain_facts *facts)
+{
+    const struct mg_table *line = facts->line;
+    int row = line_row(facts);
+    if (row < 0) {
+        mg_buf_printf(out, ": %s", mg_reason_text(MG_REASON_IN_LINE));
+        return;
+    }
+    const char *before = mg_table_cell(line, row, "before"), *state = mg_table_cell(line, 0, "state");
+    mg_buf_printf(out, ": in line for %s", mg_table_cell(line, row, "key"));
+    if (is_word(before, "0")) {
+        mg_buf_append_text(out, ", at its head: it begins in a moment");
+        return;
+    }
+    mg_buf_printf(out, " after %s other%s; the head is %s, ", before, is_word(before, "1") ? "" : "s",
+                  mg_table_cell(line, 0, "order_id"));
+    if (is_word(state, mg_order_state_name(MG_ORDER_ERROR))) {
+        mg_buf_printf(out,
+                      "in error, last changed at %s: resume it, or let the next go with order release %s",
+                      mg_table_cell(line, 0, "updated_at"), mg_table_cell(line, 0, "order_id"));
+    } else {
+        mg_buf_append_text(out, state);
+    }
+}
+
+/* The others that an order in error holds up. */
+static void holds_write(struct mg_buf *out, const struct mg_explain_facts *facts)
+{
+    int row = line_row(facts);
+    int64_t length = row < 0 ? 0 : strtoll(mg_table_cell(facts->line, row, "length"), NULL, 10);
+    if (row >= 0 && is_word(mg_table_cell(facts->line, row, "before"), "0") && length > 1) {
+        mg_buf_printf(out, "; %lld others wait in line for %s: order release lets the next go",
+                      (long long)length - 1, mg_table_cell(facts->line, row, "key"));
+    }
+}
+
 void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts)
 {
     const struct mg_table *order = facts->order, *steps = facts->steps;
@@ -329,6 +386,7 @@ void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts)
         doubts_write(out, steps, row);
         mg_buf_append_text(out, "; it needs an operator: ");
         mg_operator_verbs_write(out, order, steps, facts->definition);
+        holds_write(out, facts);
     } else if (mg_explain_has_ended(order)) {
         const char *reason = reason_text(mg_table_cell(order, 0, "reason"));
         const char *archived_on = mg_table_cell(order, 0, "archived_on");
@@ -338,6 +396,8 @@ void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts)
         if (archived_on[0] != '\0') {
             mg_buf_printf(out, ", and was archived on %s: it is read-only", archived_on);
         }
+    } else if (is_in_line(order)) {
+        in_line_write(out, facts);
     } else if (row >= 0) {
         cause_write(out, order);
         mg_buf_append_text(out, ": ");

@@ -21,6 +21,7 @@ struct mg_explain_facts {
     const struct mg_explain_queue *queue; /* the queue of mg_explain_asks_queue; NULL: unknown */
     struct mg_slice definition;           /* of the order's version; absent: unknown */
     const struct mg_table *owed;          /* MG_REPORT_ORDER_OWED; NULL: not read */
+    const struct mg_table *line;          /* MG_REPORT_LINE of the order; NULL: not read */
 };
 
 bool mg_explain_has_ended(const struct mg_table *order);

@@ -318,6 +318,27 @@ static bool deliver(struct mg_desk *desk, enum mg_lane lane, const struct mg_del
     return !desk->has_failed;
 }
 
+static bool command_deliver(struct mg_desk *desk, enum mg_cause_kind kind, int step, int64_t now_ms)
+{
+    const struct mg_order_record *record = desk->record;
+    struct mg_command command = {.kind = kind, .by = "rehearsal"};
+    char memory[COMMAND_MAX_BYTES];
+    struct mg_buf body;
+    memcpy(command.order_id, record->order_id, sizeof(command.order_id));
+    mg_uuid_random(command.command_id);
+    if (step >= 0) {
+        command.attempt = record->order.steps[step].attempt;
+        snprintf(command.step, sizeof(command.step), "%s", record->step_names[step]);
+    }
+    command.version = kind == MG_CAUSE_NUDGE ? record->order.version : 0;
+    mg_buf_init_fixed(&body, memory, sizeof(memory));
+    mg_command_write(&command, &body);
+    const struct mg_delivery delivery = {.exchange = mg_slice_of(MG_EXCHANGE_SUPERVISOR),
+                                         .type = mg_slice_of("command"),
+                                         .body = mg_buf_slice(&body)};
+    return deliver(desk, MG_LANE_COMMANDS, &delivery, now_ms);
+}
+
 bool mg_desk_submit(struct mg_desk *desk, struct mg_slice body, int64_t now_ms)
 {
     const struct mg_delivery delivery = {.exchange = mg_slice_of(MG_INTAKE_PREFIX CLIENT),
@@ -326,7 +347,10 @@ bool mg_desk_submit(struct mg_desk *desk, struct mg_slice body, int64_t now_ms)
                                          .message_id = mg_slice_of("1"),
                                          .type = mg_slice_of("submission"),
                                          .body = body};
-    return deliver(desk, MG_LANE_NORMAL, &delivery, now_ms);
+    bool is_done = deliver(desk, MG_LANE_NORMAL, &delivery, now_ms);
+    bool is_in_line = is_done && desk->record != NULL && mg_order_is_in_line(&desk->record->order);
+    return is_in_line ? command_deliver(desk, MG_CAUSE_TURN, -1, now_ms)
+                      : is_done; /* no other is in its line */
 }
 
 bool mg_desk_reply(struct mg_desk *desk, struct mg_slice body, int64_t now_ms)
@@ -389,27 +413,6 @@ bool mg_desk_signal(struct mg_desk *desk, struct mg_desk_signal *signal, int64_t
         meaning_report(desk, signal);
     }
     return is_done;
-}
-
-static bool command_deliver(struct mg_desk *desk, enum mg_cause_kind kind, int step, int64_t now_ms)
-{
-    const struct mg_order_record *record = desk->record;
-    struct mg_command command = {.kind = kind, .by = "rehearsal"};
-    char memory[COMMAND_MAX_BYTES];
-    struct mg_buf body;
-    memcpy(command.order_id, record->order_id, sizeof(command.order_id));
-    mg_uuid_random(command.command_id);
-    if (step >= 0) {
-        command.attempt = record->order.steps[step].attempt;
-        snprintf(command.step, sizeof(command.step), "%s", record->step_names[step]);
-    }
-    command.version = kind == MG_CAUSE_NUDGE ? record->order.version : 0;
-    mg_buf_init_fixed(&body, memory, sizeof(memory));
-    mg_command_write(&command, &body);
-    const struct mg_delivery delivery = {.exchange = mg_slice_of(MG_EXCHANGE_SUPERVISOR),
-                                         .type = mg_slice_of("command"),
-                                         .body = mg_buf_slice(&body)};
-    return deliver(desk, MG_LANE_COMMANDS, &delivery, now_ms);
 }
 
 /* ---- due moments ---- */

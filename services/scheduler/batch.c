@@ -26,6 +26,7 @@
 #include "decision_metrics.h"
 #include "keyed_signals.h"
 #include "order_spans.h"
+#include "turn_send.h"
 
 /* Memory limit of a cause alone in its batch: the largest order, with all its results. */
 #define MG_ALONE_MEMORY_MAX (128u * 1024 * 1024)
@@ -212,6 +213,9 @@ static void batch_settle(struct mg_batch *batch)
         struct mg_fold *fold = batch->folds[i];
         fold->outcome = (int)fold_judge(batch, fold);
         if (fold->outcome == FOLD_STORED) {
+            if (fold->write != NULL && fold->write->turn.order_id[0] != '\0') {
+                mg_turn_add(batch, fold);
+            }
             fold_stored(batcher, fold);
             if (batcher->shared->options->spans != NULL) {
                 mg_fold_trace(batch, fold);

@@ -3,7 +3,7 @@
 
 #include "io/store/store.h"
 
-enum { READ, ORDER, STEP, PAYLOAD, LABEL, ALERT_OPENED, ALERT_CLOSED };
+enum { READ, ORDER, STEP, PAYLOAD, LABEL, ALERT_OPENED, ALERT_CLOSED, LINE };
 
 static void add(struct mg_changes *changes, const char *workflow, int table, bool is_new, int index,
                 int state)
@@ -33,6 +33,9 @@ struct mg_changes mg_changes_of(const struct mg_order_write *write)
     }
     if (is_new && record->label_count > 0) {
         add(&changes, workflow, LABEL, true, 0, 0);
+    }
+    if (write->line.joins || write->line.begins || write->line.leaves) { /* of no workflow, as an alert */
+        add(&changes, "", LINE, write->line.joins, 0, 0);
     }
     for (int i = 0; i < MG_STEPS_MAX; i++) {
         if ((write->changed_steps >> i & 1) != 0) {

@@ -24,7 +24,7 @@
 static bool is_supervisors(enum mg_cause_kind kind)
 {
     return kind == MG_CAUSE_OVERDUE || kind == MG_CAUSE_DUE || kind == MG_CAUSE_EXPIRED ||
-           kind == MG_CAUSE_NUDGE || kind == MG_CAUSE_OWED;
+           kind == MG_CAUSE_NUDGE || kind == MG_CAUSE_OWED || kind == MG_CAUSE_TURN;
 }
 
 bool mg_command_comes_again(const struct mg_item *item)
@@ -250,8 +250,22 @@ static struct mg_cause cause_of(const struct mg_command *command, int step)
                                                 .is_output_waived = command->is_without_output};
     } else if (command->kind == MG_CAUSE_SETTLE) {
         cause.settle = (struct mg_cause_settle){.outcome = command->outcome};
+    } else if (command->kind == MG_CAUSE_TURN) {
+        cause.turn = (struct mg_cause_turn){.generation = command->generation};
     }
     return cause;
+}
+
+/* The key of the line that a restarted order joins. MG_PERMANENT: its present payload gives none. */
+static enum mg_class line_take(struct mg_batch *batch, struct mg_fold *fold, struct mg_err *err)
+{
+    const struct mg_order_record *record = fold->record;
+    const struct mg_render_input input = {.workflow = fold->workflow->workflow,
+                                          .order_id = record->order_id,
+                                          .payload = record->payload,
+                                          .accepted_at_ms = record->created_at_ms,
+                                          .is_high = record->is_high};
+    return mg_workflow_line_key(&input, batch->arena, &fold->line.key, err);
 }
 
 static void command_apply(struct mg_batch *batch, struct mg_item *item, int step)
@@ -264,7 +278,8 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
     }
     enum mg_verdict verdict;
     struct mg_err err;
-    enum mg_class class = settle_check(item->fold, command, step, &err);
+    enum mg_class class = command->kind == MG_CAUSE_RESTART ? line_take(batch, item->fold, &err)
+                                                            : settle_check(item->fold, command, step, &err);
     if (class == MG_TRANSIENT) {
         item->fold->has_failed = true;
         return;

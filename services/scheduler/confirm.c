@@ -126,6 +126,7 @@ static void on_failed(void *arg, struct mg_send *send, enum mg_publish_outcome o
             send->work->end = mg_work_is_forged(send->work) ? MG_END_LEAVE : MG_END_REJECT;
         }
         break;
+    case MG_SEND_TURN: /* the supervisor finds it */
     case MG_SEND_ALERT:
     case MG_SEND_RESULT:
     case MG_SEND_KIND_COUNT:

@@ -369,6 +369,21 @@ static void effect_ask(struct mg_fold *fold, int step, struct mg_follow *follow)
     }
 }
 
+/* All effects of a batch make one move. A place that was not stored yet is given up by not taking it. */
+static void effect_line(struct mg_fold *fold, enum mg_effect_kind kind)
+{
+    struct mg_line_move *move = &fold->line;
+    if (kind == MG_EFFECT_LINE_JOIN) {
+        *move = (struct mg_line_move){.joins = true, .leaves = fold->expected_version > 0, .key = move->key};
+    } else if (kind == MG_EFFECT_LINE_BEGIN) {
+        move->begins = true;
+    } else if (move->joins) {
+        move->joins = false;
+    } else {
+        move->leaves = true;
+    }
+}
+
 static void effects_make(struct mg_batch *batch, struct mg_item *item, struct mg_follow *follow)
 {
     const struct mg_decision *decision = &batch->decision;
@@ -383,6 +398,11 @@ static void effects_make(struct mg_batch *batch, struct mg_item *item, struct mg
             break;
         case MG_EFFECT_STATUS:
             effect_status(batch, item, effect);
+            break;
+        case MG_EFFECT_LINE_JOIN:
+        case MG_EFFECT_LINE_BEGIN:
+        case MG_EFFECT_LINE_LEAVE:
+            effect_line(item->fold, effect->kind);
             break;
         case MG_EFFECT_ALERT:
         case MG_EFFECT_CLOSE_ALERT:

@@ -14,6 +14,7 @@
 #include "core/order.h"
 #include "failure.h"
 #include "fold.h"
+#include "line_room.h"
 #include "workflow/admission.h"
 
 #define MG_CLIENT_USER_SIZE                                                                                  \
@@ -25,6 +26,7 @@
 #define REFUSED_SIZE     "too_large"
 #define REFUSED_CONFLICT "conflict"
 #define REFUSED_WORKFLOW "unknown_workflow"
+#define REFUSED_LINE     MG_ADMISSION_LINE_FULL
 
 /* Replaces the body of an oversized message in orders.rejected. */
 #define MG_OVERSIZED_NOTE "{\"oversized\":true,\"original\":\"in dead.letters\"}"
@@ -370,6 +372,7 @@ static void order_create(struct mg_batch *batch, struct mg_item *item, const str
     struct mg_context context = {.now_ms = batch->now_ms};
     mg_order_init(&workflow->plan, &context, submission->complete_within_ms, &record->order);
     fold->workflow = item->workflow;
+    fold->line.key = admission->line;
     if (!mg_fold_bind(batch, fold, record)) {
         return;
     }
@@ -468,8 +471,18 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
 static void order_new(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_admission admission;
-    if (is_admitted(batch, item, &admission)) {
+    if (!is_admitted(batch, item, &admission)) {
+        return;
+    }
+    if (admission.line.data == NULL || !mg_line_is_full(batch, item, admission.line)) {
         order_create(batch, item, &admission);
+    } else if (item->fold->is_guessed) {
+        item->is_undecided = true; /* a read must prove that it is new */
+    } else {
+        char reason[MG_STATUS_REASON_MAX + 1];
+        const struct mg_workflow *workflow = item->workflow->workflow;
+        mg_admission_line_full(workflow->name, workflow->sequence.at_most, admission.line, reason);
+        item_refuse(batch, item, REFUSED_LINE, reason);
     }
 }
 

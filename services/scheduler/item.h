@@ -36,6 +36,8 @@ struct mg_item {
     int load;                           /* index of its query; -1: the fold's order is guessed */
     struct mg_want *want;               /* the workflow it needs, if it had to be fetched */
     struct mg_workflow_entry *workflow; /* of a submission */
+    struct mg_slice line_key;           /* of a submission: of its line, if its length was asked for */
+    int64_t line_length;                /* orders that stand there */
 
     /* one of these, by lane */
     struct mg_submission *submission;
@@ -86,7 +88,8 @@ struct mg_fold {
     int alert_count, alert_room;
     struct mg_taken_signal *taken; /* kept signals with a key */
     int taken_count;
-    uint64_t opened; /* bit set of steps that wait for a signal with a key, from this batch on */
+    uint64_t opened;          /* bit set of steps that wait for a signal with a key, from this batch on */
+    struct mg_line_move line; /* in the line of its key; the key is set before a decision to join */
     struct mg_send_list sends;
     int entered[MG_ORDER_STATE_COUNT]; /* number of entries into each state; counts once stored */
     int item_count;

@@ -36,11 +36,9 @@ static void labelled_init(struct mg_scheduler_metrics *series, struct mg_metrics
     static const char *const LANES[] = {
         [MG_LANE_REPLIES] = "replies",  [MG_LANE_COMMANDS] = "commands", [MG_LANE_SIGNALS] = "signals",
         [MG_LANE_HIGH] = "intake_high", [MG_LANE_NORMAL] = "intake",     [MG_LANE_INTERNAL] = "unpublished"};
-    static const char *const SENDS[] = {[MG_SEND_REQUEST] = "request",
-                                        [MG_SEND_STATUS] = "status",
-                                        [MG_SEND_ALERT] = "alert",
-                                        [MG_SEND_REJECTED] = "rejected",
-                                        [MG_SEND_RESULT] = "result"};
+    static const char *const SENDS[] = {
+        [MG_SEND_REQUEST] = "request",   [MG_SEND_STATUS] = "status", [MG_SEND_ALERT] = "alert",
+        [MG_SEND_REJECTED] = "rejected", [MG_SEND_TURN] = "turn",     [MG_SEND_RESULT] = "result"};
     static const char *const SUBMITTED[] = {[MG_SUBMITTED_ACCEPTED] = "accepted",
                                             [MG_SUBMITTED_REPEATED] = "repeated",
                                             [MG_SUBMITTED_REJECTED] = "rejected"};

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "damage.h"
 #include "fold.h"
+#include "line_room.h"
 
 /* The age at which clock and gates are read for their own sake; else each read of orders brings them.
  * Agents report every few seconds, and within this time no two clocks drift apart by a millisecond. */
@@ -220,10 +221,12 @@ static void on_workflow(void *arg, struct mg_want *want, const struct mg_err *er
     if (--batch->waiting > 0) {
         return;
     }
-    if (!batch->has_failed) {
-        items_resolve(batch, false);
+    if (batch->has_failed) {
+        batch->done(batch, &batch->failure);
+        return;
     }
-    batch->done(batch, batch->has_failed ? &batch->failure : NULL);
+    items_resolve(batch, false);
+    mg_batch_lines_ask(batch);
 }
 
 static void batch_resolve(struct mg_batch *batch)
@@ -235,7 +238,7 @@ static void batch_resolve(struct mg_batch *batch)
         mg_workflows_fetch(&batch->wants[i]);
     }
     if (batch->want_count == 0) {
-        batch->done(batch, NULL);
+        mg_batch_lines_ask(batch);
     }
 }
 

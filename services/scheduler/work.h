@@ -37,7 +37,8 @@ enum mg_send_kind {
     MG_SEND_STATUS,
     MG_SEND_ALERT,    /* also stored in operator_alert */
     MG_SEND_REJECTED, /* a refused submission for orders.rejected, or a forged message for dead.letters */
-    MG_SEND_RESULT,   /* an answer to a command, or a status about no order: best effort, never owed */
+    MG_SEND_TURN,   /* to an order that has its turn in line; the turn stays in the store until it is taken */
+    MG_SEND_RESULT, /* an answer to a command, or a status about no order: best effort, never owed */
     MG_SEND_KIND_COUNT
 };
 

@@ -39,6 +39,7 @@ static void command_of(const struct mg_supervisor *supervisor, const struct mg_d
     memset(ret_command, 0, sizeof(*ret_command));
     ret_command->kind = due->ask;
     ret_command->attempt = due->attempt;
+    ret_command->generation = due->ask == MG_CAUSE_TURN ? due->attempt : 0;
     ret_command->version = due->ask == MG_CAUSE_NUDGE ? due->version : 0;
     ret_command->seq = due->ask == MG_CAUSE_OWED ? due->seq : 0;
     (void)snprintf(ret_command->order_id, sizeof(ret_command->order_id), "%s", due->order_id);

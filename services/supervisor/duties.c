@@ -7,7 +7,8 @@ static bool duties_start(struct mg_supervisor *supervisor, int64_t now_ms, int64
     return mg_supervisor_sweep_start(supervisor, now_ms, swept_at_ms) &&
            mg_supervisor_watch_start(supervisor) && mg_supervisor_figures_start(supervisor) &&
            mg_supervisor_relay_start(supervisor) && mg_supervisor_retire_start(supervisor) &&
-           mg_supervisor_unneeded_start(supervisor) && mg_supervisor_processes_start(supervisor);
+           mg_supervisor_unneeded_start(supervisor) && mg_supervisor_lines_start(supervisor) &&
+           mg_supervisor_processes_start(supervisor);
 }
 
 static void duties_stop(struct mg_supervisor *supervisor)
@@ -18,6 +19,7 @@ static void duties_stop(struct mg_supervisor *supervisor)
     mg_supervisor_relay_stop(supervisor);
     mg_supervisor_retire_stop(supervisor);
     mg_supervisor_unneeded_stop(supervisor);
+    mg_supervisor_lines_stop(supervisor);
     mg_supervisor_processes_stop(supervisor);
 }
 

@@ -130,8 +130,8 @@ static void own_make(struct mg_supervisor *supervisor)
     supervisor->count_seconds =
         mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_count_seconds", NULL,
                           "how long the database took to count open orders and alerts");
-    static const enum mg_cause_kind ASKS[] = {MG_CAUSE_OVERDUE, MG_CAUSE_DUE, MG_CAUSE_EXPIRED,
-                                              MG_CAUSE_NUDGE, MG_CAUSE_OWED};
+    static const enum mg_cause_kind ASKS[] = {MG_CAUSE_OVERDUE, MG_CAUSE_DUE,  MG_CAUSE_EXPIRED,
+                                              MG_CAUSE_NUDGE,   MG_CAUSE_OWED, MG_CAUSE_TURN};
     for (size_t i = 0; i < sizeof(ASKS) / sizeof(ASKS[0]); i++) {
         char label[64];
         (void)snprintf(label, sizeof(label), "ask=\"%s\"", mg_cause_name(ASKS[i]));
@@ -157,6 +157,7 @@ void mg_supervisor_metrics_make(struct mg_supervisor *supervisor, struct mg_metr
 {
     supervisor->metrics = metrics;
     own_make(supervisor);
+    mg_supervisor_lines_make(supervisor);
     retire_make(supervisor);
     for (int i = 0; i < MG_SUPERVISOR_QUEUES; i++) {
         mg_queue_metrics_init(&supervisor->queues[i], metrics, MG_SUPERVISOR_QUEUE_NAMES[i]);

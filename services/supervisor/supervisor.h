@@ -53,6 +53,7 @@ enum mg_watched {
     MG_WATCHED_PARKED_CROWD,
     MG_WATCHED_PASSED_BY,
     MG_WATCHED_STANDSTILL,
+    MG_WATCHED_LINES,
     MG_WATCHED_QUEUE, /* the first of as many as there are queues without a service: it is missing */
     MG_WATCHED_COUNT = MG_WATCHED_QUEUE + MG_SUPERVISOR_QUEUES
 };
@@ -164,6 +165,12 @@ struct mg_supervisor {
     int unneeded_count;                                         /* of alerts to close */
     char unneeded[MG_SUPERVISOR_UNNEEDED_MAX][MG_NAME_MAX + 1]; /* their services */
 
+    /* line_watch.c */
+    struct mg_timer *turns_timer, *lines_timer;
+    bool is_turns_asking, is_lines_asking;
+    struct mg_once turns_failure_logged, lines_failure_logged; /* the last look failed */
+    struct mg_metric *lines_waiting, *line_oldest;
+
     /* heartbeats.c */
     struct mg_timer *processes_timer;
     bool is_processes_asking;
@@ -256,6 +263,11 @@ mg_supervisor_gone_ms(const struct mg_supervisor *supervisor); /* a condition un
 bool mg_supervisor_is_queue_missing(const struct mg_supervisor *supervisor, char *ret_reason, size_t size);
 /* Records a look for a condition; `text` NULL: it does not hold. */
 void mg_supervisor_watch_looked(struct mg_supervisor *supervisor, enum mg_watched watched, const char *text);
+
+/* Lines: turns that were lost, figures, and the alert about held ones. */
+void mg_supervisor_lines_make(struct mg_supervisor *supervisor);  /* its metrics */
+bool mg_supervisor_lines_start(struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */
+void mg_supervisor_lines_stop(struct mg_supervisor *supervisor);
 
 bool mg_supervisor_unneeded_start(
     struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */

@@ -28,12 +28,18 @@ static const enum mg_alert ALERTS[MG_WATCHED_QUEUE] = {
     [MG_WATCHED_PARKED_CROWD] = MG_ALERT_SLOW_SWEEP,
     [MG_WATCHED_PASSED_BY] = MG_ALERT_ORDER_PASSED_BY,
     [MG_WATCHED_STANDSTILL] = MG_ALERT_STANDSTILL,
+    [MG_WATCHED_LINES] = MG_ALERT_LINE_HELD,
 };
 static const char *const SUBJECTS[MG_WATCHED_QUEUE] = {
-    [MG_WATCHED_DEAD_LETTERS] = MG_QUEUE_DEAD, [MG_WATCHED_MASS_EXPIRY] = "attempts",
-    [MG_WATCHED_STUCK_ORDERS] = "orders",      [MG_WATCHED_RETENTION] = "archive",
-    [MG_WATCHED_SLOW_SWEEP] = "sweeps",        [MG_WATCHED_PARKED_CROWD] = "parked steps",
-    [MG_WATCHED_PASSED_BY] = "orders",         [MG_WATCHED_STANDSTILL] = "processes",
+    [MG_WATCHED_DEAD_LETTERS] = MG_QUEUE_DEAD,
+    [MG_WATCHED_MASS_EXPIRY] = "attempts",
+    [MG_WATCHED_STUCK_ORDERS] = "orders",
+    [MG_WATCHED_RETENTION] = "archive",
+    [MG_WATCHED_SLOW_SWEEP] = "sweeps",
+    [MG_WATCHED_PARKED_CROWD] = "parked steps",
+    [MG_WATCHED_PASSED_BY] = "orders",
+    [MG_WATCHED_STANDSTILL] = "processes",
+    [MG_WATCHED_LINES] = "lines",
 };
 
 static enum mg_alert alert_of(enum mg_watched watched)

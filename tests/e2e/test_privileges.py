@@ -52,6 +52,13 @@ def with_the_least_rights_all_that_is_promised_works(s):
     shop.wait_status(plain, "processed")
     shop.wait_status(turned_back, "compensated")
 
+    s.load_workflow("lined", [step("charge", "payment")], sequence={"key": "${/payload/customer}"})
+    lined = [shop.submit("lined", {"customer": "a"}) for _ in range(2)]
+    s.cluster.tool("order", "list", "--line", "a")
+    for order in lined:
+        shop.wait_status(order, "processed")
+    s.wait(lambda: any("\nmakegood_lines_waiting " in supervisor.page() for supervisor in s.cluster.supervisors), "lines are counted", 30)
+
     s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
     s.remote("payment").switch("decline")
     stopped = shop.submit("stops")
@@ -293,6 +300,10 @@ FORBIDDEN_IN_THE_DATABASE = [
     ("supervisor", "UPDATE order_event SET owed_to = 'mine'"),
     ("supervisor", "INSERT INTO reply_queue (name, since, tried_at, ask_at) VALUES ('x', now(), now(), now())"),
     ("operator", "UPDATE reply_queue SET ask_at = now()"),
+    ("supervisor", "SELECT key FROM sequence_key"),
+    ("supervisor", "SELECT key FROM sequence_place"),
+    ("supervisor", "DELETE FROM sequence_place"),
+    ("operator", "DELETE FROM sequence_place"),
     ("supervisor", "SELECT payload FROM orders"),
     ("supervisor", "SELECT result FROM order_step"),
     ("supervisor", "SELECT statuses FROM order_event"),

@@ -35,6 +35,7 @@ enum call_kind {
     CALL_OWED,
     CALL_MARK,
     CALL_PARKED,
+    CALL_LENGTHS,
     CALL_READ_ASIDE,
     CALL_SET_ASIDE
 };
@@ -55,6 +56,7 @@ static struct call {
         mg_store_parked_count_fn *parked;
         mg_store_aside_fn *aside;
         mg_store_changed_fn *changed;
+        mg_store_lengths_fn *lengths;
     } fn;
     void *arg;
 } calls[CALLS_MAX];
@@ -319,6 +321,11 @@ static void commit_answer(struct call *call)
         if (commit != FAKE_COMMIT_UNKNOWN_LOST) {
             write_apply(&call->writes[i]);
         }
+        fake_store.last_move = call->writes[i].line;
+        snprintf(call->writes[i].turn.order_id, sizeof(call->writes[i].turn.order_id), "%s",
+                 fake_store.turn != NULL ? fake_store.turn : "");
+        call->writes[i].turn.generation = 0;
+        fake_store.turn = NULL;
     }
     bool is_known = commit == FAKE_COMMIT_PLAIN || commit == FAKE_COMMIT_CONFLICT;
     call->fn.done(call->arg, is_known ? NULL : &err);
@@ -354,6 +361,16 @@ static void aside_answer(struct call *call)
     snprintf(kept, sizeof(kept), "%s", call->name);
     fake_store.aside = kept;
     call->fn.changed(call->arg, !is_there, NULL);
+}
+
+static void lengths_answer(struct call *call)
+{
+    int64_t lengths[64] = {0};
+    for (int i = 0; i < call->count && i < 64; i++) {
+        lengths[i] = fake_store.line_length;
+    }
+    fake_store.line_looks++;
+    call->fn.lengths(call->arg, lengths, NULL);
 }
 
 bool fake_store_answer(void)
@@ -398,6 +415,9 @@ bool fake_store_answer(void)
     case CALL_PARKED:
         fake_store.parked_counts++;
         call.fn.parked(call.arg, fake_store.parked, fake_store.is_avoided, NULL);
+        break;
+    case CALL_LENGTHS:
+        lengths_answer(&call);
         break;
     case CALL_MARK:
         if (call.count < 0) {
@@ -587,6 +607,16 @@ void mg_store_count_parked(struct mg_store *store, const char *service, bool is_
     (void)is_high;
     (void)limit;
     call_add(CALL_PARKED, arg)->fn.parked = done;
+}
+
+void mg_store_line_lengths(struct mg_store *store, const struct mg_slice *keys, int count,
+                           mg_store_lengths_fn *done, void *arg)
+{
+    (void)store;
+    (void)keys;
+    struct call *call = call_add(CALL_LENGTHS, arg);
+    call->count = count;
+    call->fn.lengths = done;
 }
 
 void mg_store_put_workflow(struct mg_store *store, const char *name, int64_t version,

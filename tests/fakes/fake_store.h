@@ -38,6 +38,10 @@ struct fake_store {
     int64_t parked;                    /* steps parked for any queue that is asked about */
     bool is_avoided;                   /* a workflow does without the service that is asked about */
     int parked_counts;                 /* so often they were counted */
+    int64_t line_length;               /* of each line that is asked about */
+    int line_looks;                    /* so often lengths were asked for */
+    const char *turn;                  /* the order that has its turn by the next commit; NULL: none */
+    struct mg_line_move last_move;     /* of the last order written */
     bool is_owed_lost;                 /* owed statuses cannot be read */
     bool keeps_nothing;                /* each write succeeds and is discarded */
     const char *workflow, *definition; /* the only one there is; NULL: none */

@@ -121,7 +121,8 @@ void sim_check_ready_begin(const struct mg_order_record *record)
 {
     const struct mg_order *order = &record->order;
     const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
-    bool is_open = order->state == MG_ORDER_PENDING || order->state == MG_ORDER_PROCESSING;
+    bool is_open = (order->state == MG_ORDER_PENDING || order->state == MG_ORDER_PROCESSING) &&
+                   !mg_order_is_in_line(order);
     bool is_late = order->complete_by_ms != 0 && order->complete_by_ms <= sim_store_now_ms();
     if (!is_open || order->goal != MG_GOAL_PROCESSED || is_late || has_failed_step(order) ||
         !sim_is_time_true()) {

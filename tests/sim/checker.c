@@ -467,6 +467,7 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
     sim_check_clock_committed(before, write);
     sim_check_minority_committed(before, write);
     sim_check_full_committed(write);
+    sim_check_line_committed(before, write);
 }
 
 void sim_check_tail_lost(const char *order_id, bool is_all, uint64_t lost_marks)

@@ -22,6 +22,8 @@ void sim_check_parked_written(struct sim_submitted *order); /* check_deadline.c:
 void sim_check_clock_committed(const struct mg_order_record *before, const struct mg_order_write *write);
 /* minority_run.c: checks a commit of a run in which only queues lose their majority. */
 void sim_check_minority_committed(const struct mg_order_record *before, const struct mg_order_write *write);
+/* check_line.c: checks a commit of an order that is in line for its key. */
+void sim_check_line_committed(const struct mg_order_record *before, const struct mg_order_write *write);
 /* full_run.c: notes a commit of a run in which only a service is slow. */
 void sim_check_full_committed(const struct mg_order_write *write);
 /* check_branch.c: checks a commit of an order with conditions. */

@@ -491,7 +491,8 @@ static void on_operator(void *arg)
     struct mg_command command = {.kind = MG_CAUSE_CANCEL};
     if (sim_store_order_count() > 0) {
         sim_store_order_at((int)sim_draw((uint64_t)sim_store_order_count()), &stored);
-        int step = (int)sim_draw((uint64_t)stored.record->order.step_count);
+        int steps = stored.record->order.step_count; /* with a row: an order in line has none */
+        int step = steps > 0 ? (int)sim_draw((uint64_t)steps) : 0;
         enum mg_cause_kind kind = KINDS[sim_draw(sizeof(KINDS) / sizeof(KINDS[0]))];
         if (command_make(&stored, kind, step, &command)) {
             sim_happened(SIM_OPERATOR);

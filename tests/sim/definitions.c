@@ -7,6 +7,7 @@
 
 #include "choice.h"
 #include "nodes.h"
+#include "orders.h"
 #include "remote.h"
 #include "scheduler.h"
 #include "service/service.h"
@@ -193,6 +194,10 @@ static const struct {
                                                  "\"eyes\",\"within\":\"15s\",\"of\":2,\"on_timeout\":"
                                                  "\"skip\"}}," STEP("send", "stock") AFTER("\"pay\",\"eyes\"")
                                                      RETRY("3") DO("") "," UNDO() "}]}"},
+    {SIM_LINE_WORKFLOW, "{\"workflow\":\"" SIM_LINE_WORKFLOW "\",\"version\":1,\"complete_within\":\"60s\","
+                        "\"sequence\":{\"key\":\"all\",\"on_error\":\"release\"},\"steps\":[" STEP(
+                            "reserve", "stock") RETRY("3") DO("") "," UNDO() "}," STEP("charge", "bank")
+                            RETRY("2") DO(",\"of\":\"${/results/reserve/number}\"") "," UNDO() "}]}"},
     /* from here on only in rough runs */
     {"coin", "{\"workflow\":\"coin\",\"version\":1,\"complete_within\":\"90s\",\"steps\":[" STEP(
                  "strike", "mint") "\"on_unknown\":\"verify\"," RETRY("4")

@@ -9,6 +9,8 @@
 #define SIM_CLIENTS   3
 #define SIM_STEPS_MAX 8 /* of the workflows of definitions.c */
 
+#define SIM_LINE_WORKFLOW "queue" /* of one key: all its orders are in one line */
+
 #define SIM_SENT_MAX 64 /* statuses of an order with compared texts */
 
 /* Prefix of the ids and words of a stranger's messages. */

@@ -103,8 +103,8 @@ static bool is_named(const struct mg_sql *sql, const char *name)
 static const struct sim_statement *statement_find(const struct mg_sql *sql)
 {
     static const struct sim_statement *const LISTS[] = {
-        SIM_WRITE_STATEMENTS,  SIM_READ_STATEMENTS, SIM_MARK_STATEMENTS, SIM_LEAD_STATEMENTS,
-        SIM_PARKED_STATEMENTS, SIM_OWED_STATEMENTS, SIM_COUNT_STATEMENTS};
+        SIM_WRITE_STATEMENTS,  SIM_READ_STATEMENTS, SIM_MARK_STATEMENTS,  SIM_LEAD_STATEMENTS,
+        SIM_PARKED_STATEMENTS, SIM_OWED_STATEMENTS, SIM_COUNT_STATEMENTS, SIM_LINE_STATEMENTS};
     for (size_t i = 0; i < sizeof(LISTS) / sizeof(LISTS[0]); i++) {
         for (const struct sim_statement *at = LISTS[i]; at->name != NULL; at++) {
             if (is_named(sql, at->name)) {

@@ -155,6 +155,7 @@ struct sim_tables *sim_tables_copy(const struct sim_tables *from)
     tables->reply_queues = copy_of(from->reply_queues, from->reply_queue_count, sizeof(*from->reply_queues));
     tables->services = copy_of(from->services, from->service_count, sizeof(*from->services));
     tables->workflows = copy_of(from->workflows, from->workflow_count, sizeof(*from->workflows));
+    tables->lines = sim_lines_copy(&from->lines);
     return tables;
 }
 
@@ -171,6 +172,7 @@ void sim_tables_destroy(struct sim_tables *tables)
     free(tables->reply_queues);
     free(tables->services);
     free(tables->workflows);
+    sim_lines_free(&tables->lines);
     free(tables);
 }
 
@@ -309,6 +311,7 @@ void sim_transaction_end(struct sim_transaction *transaction)
             (void)sim_alert_open(transaction->tables, alert, transaction->now_ms);
         }
     }
+    sim_lines_end(transaction, is_committed);
     free(transaction->changes);
     free(transaction->alerts);
     transaction->changes = NULL;

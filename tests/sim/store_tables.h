@@ -69,6 +69,23 @@ struct sim_service {
     int64_t in_flight, concurrency, process, sequence, reported_at_ms;
 };
 
+/* sequence_key and sequence_place. */
+struct sim_sequence {
+    struct mg_slice key, order_id;
+    int64_t tail, length, generation, since_ms;
+    bool is_called;
+};
+struct sim_place {
+    struct mg_slice order_id, key;
+    int64_t generation, place, joined_at_ms;
+};
+struct sim_lines {
+    struct sim_sequence *keys;
+    int key_count;
+    struct sim_place *places;
+    int place_count;
+};
+
 struct sim_workflow {
     struct mg_slice name, definition;
     int64_t version;
@@ -88,6 +105,7 @@ struct sim_tables {
     int reply_queue_count;
     struct sim_workflow *workflows;
     int workflow_count;
+    struct sim_lines lines;
     struct {
         uint64_t epoch;
         struct mg_slice holder;
@@ -136,7 +154,8 @@ struct sim_transaction {
     int change_count, change_hint;
     struct sim_alert *alerts; /* applied at its end: alerts to open, or, with closed_at_ms, to close */
     int alert_count;
-    char sqlstate[6]; /* "": none of its statements has failed */
+    struct sim_lines *lines; /* its own, in place of the tables' at its end; NULL: it moves no line */
+    char sqlstate[6];        /* "": none of its statements has failed */
     const char *what;
 };
 
@@ -202,14 +221,20 @@ struct sim_statement {
  * whole, and is sent again. */
 void sim_no_keys(struct sim_input *input, struct sim_output *output);
 extern const struct sim_statement SIM_WRITE_STATEMENTS[], SIM_READ_STATEMENTS[], SIM_MARK_STATEMENTS[],
-    SIM_LEAD_STATEMENTS[], SIM_PARKED_STATEMENTS[], SIM_OWED_STATEMENTS[],
-    SIM_COUNT_STATEMENTS[]; /* each ends with a name of NULL */
+    SIM_LEAD_STATEMENTS[], SIM_PARKED_STATEMENTS[], SIM_OWED_STATEMENTS[], SIM_COUNT_STATEMENTS[],
+    SIM_LINE_STATEMENTS[]; /* each ends with a name of NULL */
 
 /* Ends the run if the SQL is unknown. */
 const struct sim_statement *sim_statement_of(const struct mg_sql *sql);
 /* Runs the statement, unless the transaction has failed. */
 void sim_statement_run(struct sim_transaction *transaction, const struct mg_sql *sql,
                        const struct mg_pg_params *params, struct sim_output *output);
+
+/* store_lines.c */
+struct sim_lines sim_lines_copy(const struct sim_lines *from);
+void sim_lines_free(struct sim_lines *lines);
+/* Applies or drops the lines of a transaction. */
+void sim_lines_end(struct sim_transaction *transaction, bool is_committed);
 
 /* store_sweep.c */
 void sim_sweep(struct sim_input *input, struct sim_output *output);

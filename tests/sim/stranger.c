@@ -132,7 +132,8 @@ static void on_stranger(void *arg)
     }
     sim_happened(SIM_STRANGER);
     sim_store_order_at((int)sim_draw((uint64_t)sim_store_order_count()), &stored);
-    int step = (int)sim_draw((uint64_t)stored.record->order.step_count);
+    int steps = stored.record->order.step_count; /* with a row: an order in line has none */
+    int step = steps > 0 ? (int)sim_draw((uint64_t)steps) : 0;
     struct mg_buf body;
     mg_buf_init(&body, BODY_MAX);
     switch (sim_draw(4)) {

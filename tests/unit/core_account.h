@@ -25,6 +25,8 @@ struct witness {
     int64_t wait_until_ms[WORLD_STEPS];    /* the moment of a wait, since it was last opened */
     bool has_early_signal[WORLD_STEPS];    /* one came before the step began to wait */
     bool is_let_go[WORLD_STEPS];           /* by its guard, since the step was last pending */
+    bool has_place;                        /* in the line of its key */
+    bool has_begun;                        /* its turn has come, in its present generation */
     bool open_alerts[WORLD_STEPS + 1][MG_ALERT_COUNT]; /* [0]: the order's */
     char failure[256];                                 /* the first broken law */
 };

@@ -218,7 +218,32 @@ static inline void witness_ask(struct witness *witness, int i)
     }
 }
 
-static inline void witness_effects(struct witness *witness)
+/* A place is taken once in a generation, and given up once. Between them no step of the order is touched
+ * before its turn. */
+static inline void witness_line(struct witness *witness, const struct mg_cause *cause,
+                                enum mg_effect_kind kind)
+{
+    const struct mg_order *order = &witness->order;
+    bool is_held = order->state == MG_ORDER_ERROR && witness->plan.sequence == MG_SEQUENCE_HOLD;
+    if (kind == MG_EFFECT_LINE_JOIN) {
+        WITNESS(witness, cause->kind == MG_CAUSE_SUBMITTED || cause->kind == MG_CAUSE_RESTART,
+                "%s takes a place", mg_cause_name(cause->kind));
+        witness->has_place = true;
+        witness->has_begun = false;
+    } else if (kind == MG_EFFECT_LINE_BEGIN) {
+        WITNESS(witness, cause->kind == MG_CAUSE_TURN && witness->has_place && !witness->has_begun,
+                "an order without a place, or twice, begins by %s", mg_cause_name(cause->kind));
+        witness->has_begun = true;
+    } else {
+        WITNESS(witness, mg_order_state_is_terminal(order->state) || cause->kind == MG_CAUSE_RELEASE,
+                "an order that is %s leaves its line", mg_order_state_name(order->state));
+        WITNESS(witness, !is_held || cause->kind == MG_CAUSE_RELEASE,
+                "an order in error leaves a line to be held");
+        witness->has_place = false;
+    }
+}
+
+static inline void witness_effects(struct witness *witness, const struct mg_cause *cause)
 {
     uint64_t seq = witness->before.seq;
     WITNESS(witness, witness->decision.effect_count <= MG_EFFECTS_MAX, "too many effects");
@@ -240,6 +265,11 @@ static inline void witness_effects(struct witness *witness)
             break;
         case MG_EFFECT_ASK:
             witness_ask(witness, effect->step);
+            break;
+        case MG_EFFECT_LINE_JOIN:
+        case MG_EFFECT_LINE_BEGIN:
+        case MG_EFFECT_LINE_LEAVE:
+            witness_line(witness, cause, effect->kind);
             break;
         case MG_EFFECT_CLOSE_ALERT:
             WITNESS(witness, witness->open_alerts[effect->step + 1][effect->alert],
@@ -524,8 +554,19 @@ static inline void witness_order(struct witness *witness)
     }
     if (!mg_order_state_is_terminal(order->state) && !is_asking_facts(&witness->decision)) {
         WITNESS(witness, mg_order_is_moving(order, witness->context.now_ms), "nothing moves it");
-        WITNESS(witness, order->wake_at_ms != 0 || (is_asking && order->goal == MG_GOAL_PROCESSED),
+        WITNESS(witness,
+                order->wake_at_ms != 0 || (is_asking && order->goal == MG_GOAL_PROCESSED) ||
+                    mg_order_is_in_line(order),
                 "nothing wakes it");
+    }
+    WITNESS(witness, !mg_order_is_in_line(order) || (witness->has_place && order->wake_at_ms == 0),
+            "in line without a place, or to be woken");
+    bool has_ended = mg_order_state_is_terminal(order->state) && order->state != MG_ORDER_ERROR;
+    WITNESS(witness, !has_ended || !witness->has_place, "%s, and still in its line",
+            mg_order_state_name(order->state));
+    for (int i = 0; i < order->step_count && witness->plan.sequence != MG_SEQUENCE_NONE; i++) {
+        WITNESS(witness, witness->has_begun || !has_request(&witness->decision, i),
+                "step %d goes out before the order's turn", i);
     }
 }
 
@@ -599,7 +640,7 @@ static inline void witness_go(struct witness *witness, const struct mg_cause *ca
         witness_maybe(witness, cause);
         witness_work(witness, cause);
     }
-    witness_effects(witness);
+    witness_effects(witness, cause);
     witness_transitions(witness);
     witness_counts(witness, cause);
     witness_steps(witness, cause);

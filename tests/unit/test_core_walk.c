@@ -139,6 +139,8 @@ static void trace_decision(struct witness *witness, const struct mg_cause *cause
 }
 
 static enum mg_verdict decide(struct witness *witness, struct mg_cause cause);
+static enum mg_verdict operate(struct witness *witness, enum mg_cause_kind kind, int step,
+                               enum mg_outcome outcome, bool is_request_changed);
 
 /* A request goes to the broker; or the broker refuses it, or it cannot be built. Or another scheduler has
  * sent it as well, and only that copy is taken. */
@@ -348,6 +350,25 @@ static void signal_send(struct witness *witness)
         wait_signal(witness, step);
     } else if (!witness->plan.steps[step].is_wait) {
         service_call_back(witness, step);
+    }
+}
+
+/* Orders of the same key come and go in between. A turn may come late, twice, or for an earlier place. */
+static void line_move(struct witness *witness)
+{
+    struct world *world = &witness->world;
+    struct mg_cause turn = {.kind = MG_CAUSE_TURN, .step = -1};
+    turn.turn.generation = witness->order.generation;
+    if (mg_order_is_in_line(&witness->order) && (world->is_calm || coin(world, 20))) {
+        (void)decide(witness, turn);
+    } else if (world_fault(world, 5)) {
+        turn.turn.generation -= coin(world, 50) && turn.turn.generation > 0 ? 1 : 0;
+        bool is_early =
+            mg_order_is_in_line(&witness->order) && turn.turn.generation == witness->order.generation;
+        is_early ? (void)0 : (void)decide(witness, turn);
+    }
+    if (witness->order.state == MG_ORDER_ERROR && world_fault(world, 5)) {
+        (void)operate(witness, MG_CAUSE_RELEASE, -1, MG_OUTCOME_DONE, false);
     }
 }
 
@@ -572,6 +593,9 @@ static void order_walk(struct witness *witness)
             operator_repair(witness);
         }
         world_turn(witness);
+        if (witness->plan.sequence != MG_SEQUENCE_NONE) {
+            line_move(witness);
+        }
         WITNESS(witness, world->doubled == 0, "step %d acts twice at a service that does not de-duplicate",
                 world->doubled - 1);
         WITNESS(witness, i < WALK_STEPS_MAX, "it does not end; it is %s",
@@ -590,6 +614,8 @@ static struct witness *walk_one(uint64_t seed, bool is_traced)
     witness.world.quiesce_ms = witness.context.quiesce_ms = 3000;
     witness.context.park_ms = 1000;
     plan_make(&witness);
+    witness.plan.sequence =
+        seed % 8 == 0 ? (seed % 16 == 0 ? MG_SEQUENCE_HOLD : MG_SEQUENCE_RELEASE) : MG_SEQUENCE_NONE;
     witness.context.wants_step_status = coin(&witness.world, 50);
     order_walk(&witness);
     return &witness;

@@ -375,8 +375,9 @@ START_TEST(an_alert_comes_back)
 END_TEST
 
 static const enum mg_cause_kind COMMANDS[] = {
-    MG_CAUSE_OVERDUE, MG_CAUSE_DUE,    MG_CAUSE_EXPIRED, MG_CAUSE_NUDGE,      MG_CAUSE_OWED,  MG_CAUSE_RESUME,
-    MG_CAUSE_RESTART, MG_CAUSE_SETTLE, MG_CAUSE_SKIP,    MG_CAUSE_COMPENSATE, MG_CAUSE_CANCEL};
+    MG_CAUSE_OVERDUE,    MG_CAUSE_DUE,    MG_CAUSE_EXPIRED, MG_CAUSE_NUDGE,  MG_CAUSE_OWED,
+    MG_CAUSE_TURN,       MG_CAUSE_RESUME, MG_CAUSE_RESTART, MG_CAUSE_SETTLE, MG_CAUSE_SKIP,
+    MG_CAUSE_COMPENSATE, MG_CAUSE_CANCEL, MG_CAUSE_RELEASE};
 
 /* Catches: a member written for a command that does not have it, so that its own reader refuses it. */
 START_TEST(a_command_comes_back_with_what_belongs_to_it)

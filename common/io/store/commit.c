@@ -102,6 +102,9 @@ static const struct mg_sql END_STALLED = {
     " AND usename = current_user AND pid <> pg_backend_pid() AND state = 'active'"
     " AND wait_event = 'ClientRead' AND state_change < clock_timestamp() - interval '5 s'"};
 
+static_assert(1 + MG_STORE_WRITE_STATEMENTS + MG_STORE_LINE_STATEMENTS <= MG_PG_STATEMENTS_MAX,
+              "one call sends them all, and what hastens them");
+
 struct range {
     int from, to; /* indices into `sorted`, half open */
 };
@@ -128,6 +131,7 @@ struct commit_job {
     int put_off_count;     /* since an order was written */
     bool is_other_written; /* since the first refusal, here or in a commit shortly before */
     uint64_t losses;       /* the store's count of losses at the first try */
+    int turns_at;          /* the statement with the rows of turns that have come; -1: none */
     struct mg_timer *retry;
     mg_store_done_fn *done;
 };
@@ -494,6 +498,9 @@ static void on_written(void *arg, const struct mg_pg_answer *reply)
     for (int i = range.from; i < range.to; i++) {
         job->writes[job->sorted[i]].result = MG_WRITE_DONE;
     }
+    if (job->turns_at >= 0) {
+        mg_store_lines_take(reply->rows[job->turns_at], job->writes, job->count);
+    }
     job->range_count--;
     job->tries = 0;
     job->has_witness = false;
@@ -515,19 +522,26 @@ static void run_next(struct commit_job *job)
     }
     struct range range = job->ranges[job->range_count - 1];
     struct mg_store_write write;
-    struct mg_pg_statement statements[MG_STORE_WRITE_STATEMENTS + 1];
+    struct mg_store_lines lines;
+    struct mg_pg_statement statements[MG_STORE_WRITE_STATEMENTS + MG_STORE_LINE_STATEMENTS + 1];
     int count = 0;
     mg_store_write_begin(&write);
+    mg_store_lines_begin(&lines);
     for (int i = range.from; i < range.to; i++) {
         mg_store_write_add(&write, &job->writes[job->sorted[i]]);
+        mg_store_lines_add(&lines, job->sorted[i], &job->writes[job->sorted[i]]);
     }
     if (job->is_hasty) {
         const struct mg_sql *hasten = job->is_patient ? &MG_STORE_HASTEN_LOCKS : &MG_STORE_HASTEN;
         statements[count++] = (struct mg_pg_statement){hasten, NULL};
     }
     count += mg_store_write_list(&write, &statements[count]);
+    int line_count = mg_store_lines_list(&lines, &statements[count]);
+    count += line_count;
+    job->turns_at = line_count > 0 ? count - 1 : -1;
     mg_store_send(job->base.store, statements, count, on_written, job);
     mg_store_write_finish(&write);
+    mg_store_lines_finish(&lines);
 }
 
 static void on_retry(void *arg)
@@ -585,6 +599,7 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
         job->put_off[i] = false;
         writes[i].result = MG_WRITE_UNTRIED;
         writes[i].text[0] = '\0';
+        writes[i].turn.order_id[0] = '\0';
     }
     job->is_hasty = writes[0].is_hasty;
     job->is_patient = writes[0].is_patient;

@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 38 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 39 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -240,6 +240,21 @@ struct mg_alert_write {
     const struct mg_failure *failure; /* NULL: a closing, or no failure of an order */
 };
 
+/* A write's move in the line of its order's key (core/line.h); all false: none. A place has the generation of
+ * its order, so the earlier place is that of the generation before the write. */
+struct mg_line_move {
+    bool leaves; /* the earlier place, if there is one: the next order's turn has come */
+    bool begins; /* its turn is taken */
+    bool joins;  /* takes the last place, under `key` */
+    uint32_t left_generation;
+    struct mg_slice key;
+};
+/* An order that has its turn now. Its place stays until it leaves, so a turn that is lost is found again. */
+struct mg_turn {
+    char order_id[MG_ORDER_ID_MAX + 1]; /* "": none */
+    uint32_t generation;
+};
+
 enum mg_write_result {
     MG_WRITE_DONE,
     MG_WRITE_CONFLICT, /* the version has changed, or the order exists: load and decide again */
@@ -264,6 +279,7 @@ struct mg_order_write {
     /* If another order has taken one of them, or this order is read too late, the result is CONFLICT. */
     const struct mg_taken_signal *taken;
     int taken_count;
+    struct mg_line_move line;
     const char *locked_by;
     bool is_hasty;   /* of all in one commit: waits for no lock, and for no statement, longer than a moment */
     bool is_patient; /* of all: a statement may nevertheless take its whole time */
@@ -272,11 +288,18 @@ struct mg_order_write {
     enum mg_refusal refusal; /* REFUSED: its kind */
     char sqlstate[MG_SQLSTATE_SIZE];
     char text[MG_REFUSAL_TEXT_SIZE];
+    struct mg_turn turn; /* that this write has brought about; of several writes for one key, the first */
 };
 /* One transaction, or several, found by bisection, if a row is refused. Orders must not repeat. With `err`
  * the result of every order is unknown, or the database refuses all writes alike. */
 void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int count, mg_store_done_fn *done,
                      void *arg);
+
+/* The numbers of orders in the lines of some keys, parallel to `keys`; 0: none is in line. The array lives
+ * until the callback returns. */
+typedef void mg_store_lengths_fn(void *arg, const int64_t *lengths, const struct mg_err *err);
+void mg_store_line_lengths(struct mg_store *store, const struct mg_slice *keys, int count,
+                           mg_store_lengths_fn *done, void *arg);
 
 /* ---- services, alerts, workflows ---- */
 
@@ -647,6 +670,15 @@ enum mg_report {
     /* subject: open alerts `unpublishable` of services for which no step of an open order waits. None while
      * more than 100,000 orders are open. */
     MG_REPORT_UNNEEDED_ALERTS,
+    /* $1 for at least this long (ms), $2 limit: order_id, generation of the heads of lines that have not
+     * taken their turn */
+    MG_REPORT_LINE_TURNS,
+    /* $1 for at least this long (ms): orders that wait in lines, oldest_ms of them (NULL: none waits), held
+     * (lines that an order in error holds up for so long), order_id of the longest of these, others in it */
+    MG_REPORT_LINE_FIGURES,
+    /* $1 key, $2 '', $3 limit: key, before, order_id, workflow, state, reason, joined_at, updated_at, length
+     * of the line, its head first. $1 '', $2 an order: only the head of its line, and the order */
+    MG_REPORT_LINE,
     /* server version, clock, clock in ms, fsync, synchronous_commit, in_recovery, schema version */
     MG_REPORT_SETTINGS,
     MG_REPORT_COLLATION, /* of the database, and what depends on it */

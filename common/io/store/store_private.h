@@ -135,10 +135,25 @@ int mg_store_index_of(const struct mg_rows *rows, int row, int count, struct mg_
 
 /* The rows of any number of orders, by statement. */
 #define MG_STORE_WRITE_STATEMENTS 10
+#define MG_STORE_LINE_STATEMENTS  3
 struct mg_store_write {
     struct mg_pg_params params[MG_STORE_WRITE_STATEMENTS];
     int64_t row_counts[MG_STORE_WRITE_STATEMENTS];
 };
+/* The moves of orders in the lines of their keys (store/line_rows.c); without a move there is no statement.
+ */
+struct mg_store_lines {
+    struct mg_pg_params params;
+    bool has_any;
+};
+void mg_store_lines_begin(struct mg_store_lines *lines);
+/* `n`: of the write, in the order of acceptance. */
+void mg_store_lines_add(struct mg_store_lines *lines, int n, const struct mg_order_write *write);
+/* The statements of the added moves, at most MG_STORE_LINE_STATEMENTS; they come last in their call, and the
+ * rows of the last one are for mg_store_lines_take. */
+int mg_store_lines_list(struct mg_store_lines *lines, struct mg_pg_statement *ret_statements);
+void mg_store_lines_take(const struct mg_rows *rows, struct mg_order_write *writes, int count);
+void mg_store_lines_finish(struct mg_store_lines *lines);
 void mg_store_write_begin(struct mg_store_write *write);
 void mg_store_write_add(struct mg_store_write *write, const struct mg_order_write *from);
 /* The statements of the added rows, at most MG_STORE_WRITE_STATEMENTS, to be sent as one call. */

@@ -63,6 +63,10 @@ START_TEST(a_write_is_a_witness_of_its_own_kinds_alone)
     others[7].is_payload_changed = true;
     changes = mg_changes_of(&others[7]);
     ck_assert(!mg_change_log_has(&change_log, &changes, 0));
+    others[7] = write;
+    others[7].line.leaves = true;
+    changes = mg_changes_of(&others[7]);
+    ck_assert(!mg_change_log_has(&change_log, &changes, 0));
     changes = mg_changes_of_read();
     ck_assert(!mg_change_log_has(&change_log, &changes, 0));
 }

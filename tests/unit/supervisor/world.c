@@ -122,11 +122,16 @@ static void on_ask(const struct fake_report *report)
         {MG_REPORT_UNNEEDED_ALERTS, fake.unneeded, fake.unneeded_count, fake.is_unneeded_unreadable},
         {MG_REPORT_PROCESSES, fake.processes, fake.process_count, false},
         {MG_REPORT_WAITING, fake.waiting, fake.waiting_count, false},
+        {MG_REPORT_LINE_TURNS, fake.turns, fake.turn_count, false},
+        {MG_REPORT_LINE_FIGURES, fake.lines, fake.lines != NULL ? 1 : 0, fake.is_lines_unreadable},
         {MG_REPORT_LEADER, NULL, 0, false}};
     static const char *const NONE[1][FAKE_COLUMNS];
     bool is_waiting = report->report == MG_REPORT_WAITING;
     bool is_of_leader = is_waiting || report->report == MG_REPORT_LEADER;
-    assert(report->param_count == (is_waiting ? 1 : 0));
+    bool is_of_figures = report->report == MG_REPORT_LINE_FIGURES;
+    assert(report->param_count == (report->report == MG_REPORT_LINE_TURNS ? 2
+                                   : is_waiting || is_of_figures          ? 1
+                                                                          : 0));
     assert(is_of_leader || report->store == fake_counting_store());
     fake.kept += report->report == MG_REPORT_LEADER;
     fake.counts += report->report == MG_REPORT_FIGURES;
@@ -292,6 +297,7 @@ void fake_answer_write(void)
                                   : alert == MG_ALERT_RETENTION_STANDS            ? MG_WATCHED_RETENTION
                                   : alert == MG_ALERT_ORDER_PASSED_BY             ? MG_WATCHED_PASSED_BY
                                   : alert == MG_ALERT_STANDSTILL                  ? MG_WATCHED_STANDSTILL
+                                  : alert == MG_ALERT_LINE_HELD                   ? MG_WATCHED_LINES
                                   : alert != MG_ALERT_SLOW_SWEEP                  ? MG_WATCHED_STUCK_ORDERS
                                   : strcmp(fake.alerts[i].subject, "sweeps") == 0 ? MG_WATCHED_SLOW_SWEEP
                                                                                   : MG_WATCHED_PARKED_CROWD;

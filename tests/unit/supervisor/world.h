@@ -55,6 +55,10 @@ struct fake_world {
     int process_count;
     const char *const (*waiting)[FAKE_COLUMNS]; /* orders that wait for the database */
     int waiting_count;
+    const char *const (*turns)[FAKE_COLUMNS]; /* of orders in line that have not taken theirs */
+    int turn_count;
+    const char *const (*lines)[FAKE_COLUMNS]; /* the row of figures; NULL: none */
+    bool is_lines_unreadable;
     bool is_unneeded_unreadable;
     int64_t wanted_takes_ms;
 

@@ -1,12 +1,13 @@
 -- The services that the workflow versions of open orders name, of a limited number of orders.
 -- In this folder: psql -f report_kept_services.sql
+\set open_workflows `cat parts/open_workflows.sql`
 
 SELECT service
 FROM (
     SELECT DISTINCT step->>'service' AS service
     FROM (
         SELECT DISTINCT workflow AS name, workflow_version AS version
-        FROM (SELECT workflow, workflow_version FROM order_process WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 100000) o
+        FROM (:open_workflows) o
     ) v
     JOIN workflow w USING (name, version), makegood_elements(makegood_json(w.definition), 'steps') AS step
 ) k

@@ -140,6 +140,12 @@ WITH rarest AS MATERIALIZED (
                     ORDER BY a.code, a.subject
                     LIMIT 10000
                 ) d
+                UNION ALL
+                -- So may one that waits in the line of its key.
+                SELECT q.order_id
+                FROM (
+                    SELECT q.order_id FROM sequence_place q WHERE (SELECT s.name FROM source s) = 'open' LIMIT 10000
+                ) q
             ) d
             CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = d.order_id OFFSET 0) p
             WHERE p.wake_at IS NULL

@@ -9,6 +9,7 @@ SELECT p.order_id, p.workflow, p.process_state AS state, p.goal, p.reason,
     to_char(p.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS updated_at
 FROM order_process p
 WHERE p.process_state IN ('pending', 'processing', 'compensating') AND p.order_id NOT IN (SELECT order_id FROM order_aside)
+    AND p.reason <> 'in_line'
     AND (
         p.wake_at IS NULL
         OR (
