@@ -111,6 +111,8 @@ static enum mg_verdict cause_apply(struct mg_decider *decider)
         return mg_decider_end(decider, MG_GO, "the supervisor found nothing moving");
     case MG_CAUSE_OWED:
         return mg_decider_end(decider, MG_DUPLICATE, "owed statuses change no state");
+    case MG_CAUSE_FIRE:
+        return mg_decider_end(decider, MG_DUPLICATE, "the slot has its order");
     case MG_CAUSE_UNPUBLISHABLE:
         return mg_judge_unpublishable(decider);
     case MG_CAUSE_REPUBLISHED:

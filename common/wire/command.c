@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "core/key.h"
 #include "json/reader.h"
 #include "wire/message_write.h"
@@ -15,7 +16,8 @@
 static const char *const NAMES[] = {"v",       "command_id", "command", "order_id",   "step",
                                     "attempt", "version",    "seq",     "outcome",    "result",
                                     "by",      "reason",     "set",     "repeat",     "without_output",
-                                    "signal",  "key",        "payload", "generation", NULL};
+                                    "signal",  "key",        "payload", "generation", "schedule",
+                                    "slot",    "backfill",   NULL};
 static const char *const SET_NAMES[] = {"pointer", "value", NULL};
 
 #define POINTER_MAX_BYTES 511 /* of a repair; no order has deeper places */
@@ -30,6 +32,7 @@ static const struct {
     {MG_CAUSE_EXPIRED, false, false, false, false, false, false, 0},
     {MG_CAUSE_NUDGE, false, false, false, false, false, false, 0},
     {MG_CAUSE_OWED, false, false, true, false, false, false, 0},
+    {MG_CAUSE_FIRE, false, false, false, false, false, false, 0},
     {MG_CAUSE_SIGNAL, false, false, false, false, false, false, 0},
     {MG_CAUSE_TURN, false, false, false, false, false, true, 0},
     {MG_CAUSE_RESUME, false, false, false, false, true, false, 0},
@@ -96,6 +99,17 @@ static void signal_write(struct mg_json_writer *json, const struct mg_command *c
     }
 }
 
+static void write_slot(struct mg_json_writer *json, const struct mg_command *command)
+{
+    char at[MG_TIME_TEXT_SIZE];
+    mg_time_format(command->slot_ms, at);
+    mg_message_put_text(json, "schedule", command->schedule);
+    mg_json_member_word(json, "slot", at);
+    if (command->is_backfill) {
+        mg_json_member_bool(json, "backfill", true);
+    }
+}
+
 void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
 {
     struct mg_json_writer json = mg_json_compact(ret_body);
@@ -133,6 +147,9 @@ void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
     }
     if (command->result.data != NULL) {
         mg_json_member_raw(&json, "result", command->result);
+    }
+    if (command->kind == MG_CAUSE_FIRE) {
+        write_slot(&json, command);
     }
     mg_message_put_text(&json, "by", command->by);
     mg_message_put_text_if(&json, "reason", command->reason);
@@ -255,6 +272,19 @@ static void read_signal(const struct mg_json_object *object, struct mg_command *
     }
 }
 
+static void read_slot(const struct mg_json_object *object, const char *word, struct mg_command *command)
+{
+    bool is_fire = command->kind == MG_CAUSE_FIRE;
+    refuse_foreign(object, word, "schedule", is_fire);
+    refuse_foreign(object, word, "slot", is_fire);
+    refuse_foreign(object, word, "backfill", is_fire);
+    if (is_fire) {
+        mg_json_get_name(object, "schedule", MG_REQUIRED, command->schedule);
+        command->slot_ms = mg_json_get_time(object, "slot");
+        command->is_backfill = mg_json_get_bool(object, "backfill", MG_OPTIONAL, false);
+    }
+}
+
 static void read_by_kind(const struct mg_json_object *object, int index, struct mg_arena *arena,
                          struct mg_command *command)
 {
@@ -278,6 +308,7 @@ static void read_by_kind(const struct mg_json_object *object, int index, struct 
     refuse_foreign(object, word, "outcome", COMMANDS[index].has_outcome);
     refuse_foreign(object, word, "result", COMMANDS[index].has_outcome);
     refuse_foreign(object, word, "set", COMMANDS[index].has_set);
+    read_slot(object, word, command);
     if (has_step) {
         mg_json_get_name(object, "step", MG_REQUIRED, command->step);
     }

@@ -30,7 +30,7 @@ enum mg_class mg_signal_payload_check(struct mg_slice text, struct mg_err *err) 
 struct mg_command {
     /* Also the message_id; the same command sent twice causes one change. */
     char command_id[MG_COMMAND_ID_MAX + 1];
-    /* OVERDUE DUE EXPIRED NUDGE OWED SIGNAL TURN RESUME RESTART SETTLE SKIP COMPENSATE CANCEL
+    /* OVERDUE DUE EXPIRED NUDGE OWED FIRE SIGNAL TURN RESUME RESTART SETTLE SKIP COMPENSATE CANCEL
      * RELEASE */
     enum mg_cause_kind kind;
     char order_id[MG_ORDER_ID_MAX + 1]; /* "": a signal with a key */
@@ -43,9 +43,12 @@ struct mg_command {
     struct mg_slice result;  /* settle as done: the step's result, borrowed from the body; absent: none */
     char by[MG_COMMAND_BY_MAX + 1];
     char reason[MG_COMMAND_REASON_MAX + 1];
-    bool is_repeat;         /* resume: the do of `step`, or its failed undo, goes out once more */
-    bool is_without_output; /* resume: the order ends without the output that cannot be built */
-    int set_count;          /* resume: repairs of the payload */
+    bool is_repeat;                 /* resume: the do of `step`, or its failed undo, goes out once more */
+    bool is_without_output;         /* resume: the order ends without the output that cannot be built */
+    char schedule[MG_NAME_MAX + 1]; /* fire */
+    int64_t slot_ms;                /* fire: the slot; `order_id` is that of its order */
+    bool is_backfill;               /* fire: although other orders have not ended */
+    int set_count;                  /* resume: repairs of the payload */
     struct {
         struct mg_slice pointer, value;
     } sets[MG_COMMAND_SETS_MAX];     /* pointer: plain text; borrowed from body/arena */

@@ -41,6 +41,9 @@ BEGIN
         ('makegood_scheduler', 'service_state', 'SELECT, INSERT, UPDATE, DELETE'),
         ('makegood_scheduler', 'service_control', 'SELECT (service, is_paused, paused_until)'),
         ('makegood_scheduler', 'workflow', 'SELECT'),
+        -- moves schedules on, and keeps the newest ends of their slots
+        ('makegood_scheduler', 'schedule', 'SELECT, UPDATE (upcoming, next_slot, next_at, skipped)'),
+        ('makegood_scheduler', 'schedule_run', 'SELECT, INSERT, UPDATE, DELETE'),
 
         -- finds due orders and steps, counts open ones, records its requests, leads:
         -- no payload, no result, no change of an order's state
@@ -57,6 +60,7 @@ BEGIN
         ('makegood_supervisor', 'operator_alert', 'SELECT (code, subject, text, opened_at, closed_at),'
             ' INSERT (code, subject, order_id, text), UPDATE (text, closed_at)'),
         ('makegood_supervisor', 'order_aside', 'SELECT (order_id)'),
+        ('makegood_supervisor', 'schedule', 'SELECT (name, next_slot, next_at, is_paused)'),
         ('makegood_supervisor', 'supervisor_leader', 'SELECT, UPDATE (epoch, holder, seen_at, swept_at)'),
         ('makegood_supervisor', 'service_control', 'SELECT (service, is_paused, paused_until, concurrency, rate_per_s,'
             ' version)'),
@@ -70,6 +74,9 @@ BEGIN
         ('makegood_operator', '*', 'SELECT'),
         ('makegood_operator', 'operator_alert', 'UPDATE (acked_at, acked_by, closed_at)'),
         ('makegood_operator', 'workflow', 'INSERT (name, version, definition), UPDATE (loaded_at)'),
+        ('makegood_operator', 'schedule', 'INSERT (name, workflow, zone, definition, upcoming, next_slot, next_at, version, by_whom,'
+            ' reason), UPDATE (workflow, zone, definition, upcoming, next_slot, next_at, is_paused, version, by_whom, reason,'
+            ' changed_at), DELETE'),
         ('makegood_operator', 'service_control', 'INSERT (service, is_paused, paused_until, concurrency, rate_per_s, version,'
             ' reason, by_whom), UPDATE (is_paused, paused_until, concurrency, rate_per_s, version, reason, by_whom, set_at), DELETE'),
         ('makegood_operator', 'service_state', 'DELETE'), -- of a service that is gone

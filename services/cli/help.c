@@ -45,7 +45,7 @@ bool mg_noun_help_print(FILE *out, const char *noun)
 }
 
 #define TERM_SIZE 384
-#define VERBS_MAX 64 /* in the manual page */
+#define VERBS_MAX 96 /* in the manual page */
 
 /* Writes a verb's usage: its words, and its own options. */
 static void verb_describe(const struct mg_verb *verb, char *ret_text, size_t size)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/print.h"
 #include "cli.h"
 #include "core/key.h"
@@ -107,16 +108,27 @@ static enum mg_exit_code result_print(struct mg_cli *cli, const struct mg_comman
         return signal_print(cli, command, result, codes[result->verdict]);
     }
     if (result->verdict != MG_COMMAND_DONE) {
-        return mg_cli_fail(codes[result->verdict], "order %s: %s: %s", result->order_id,
+        enum mg_exit_code code = result->may_pass ? MG_EXIT_CONFLICT : codes[result->verdict];
+        return mg_cli_fail(code, "order %s: %s: %s", result->order_id,
                            mg_command_verdict_name(result->verdict), result->text);
     }
+    char slot[MG_TIME_TEXT_SIZE];
+    bool is_fire = command->kind == MG_CAUSE_FIRE;
+    mg_time_format(command->slot_ms, slot);
     if (cli->is_json) {
         struct mg_answer answer;
         struct mg_json_writer *json = mg_answer_begin(cli, &answer);
+        if (is_fire) {
+            mg_json_member_string(json, "schedule", command->schedule);
+            mg_json_member_word(json, "slot", slot);
+        }
         mg_json_member_string(json, "order_id", result->order_id);
         mg_json_member_word(json, "state", mg_order_state_name(result->state));
         mg_json_member_int(json, "version", (int64_t)result->version);
         return mg_answer_print(&answer);
+    }
+    if (is_fire) {
+        mg_print(stdout, "slot %s: ", slot);
     }
     mg_print(stdout, "order %s is %s, version %llu\n", result->order_id, mg_order_state_name(result->state),
              (unsigned long long)result->version);

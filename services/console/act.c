@@ -291,7 +291,7 @@ static void on_noted(void *arg, const struct mg_err *err)
         (void)snprintf(text, sizeof(text), "no change was made, because it could not be recorded: %s",
                        err->text);
         mg_change_end(change, 503, text);
-    } else if (strcmp(change->noun, "orders") == 0) {
+    } else if (strcmp(change->noun, "orders") == 0 || strcmp(change->noun, "schedules") == 0) {
         order_change(change);
     } else if (strcmp(change->noun, "alerts") == 0) {
         alert_change(change);
@@ -347,6 +347,10 @@ static const char *change_begin(struct mg_change *change, struct mg_slice body)
     if (strcmp(change->noun, "bulk") == 0) {
         return mg_console_bulk_change(change, body);
     }
+    if (strcmp(change->noun, "schedules") == 0) {
+        change->note = change_note;
+        return mg_console_schedule_change(change, body);
+    }
     if (strcmp(change->noun, "orders") == 0) {
         wrong = order_read(change, body);
     } else if (strcmp(change->noun, "alerts") == 0) {
@@ -364,6 +368,12 @@ static const char *change_begin(struct mg_change *change, struct mg_slice body)
 static bool lacks_verb(const struct mg_change *change)
 {
     return change->id[0] != '\0' && change->verb[0] == '\0' && strcmp(change->noun, "dead") != 0;
+}
+
+static bool is_command(const struct mg_change *change)
+{
+    return strcmp(change->noun, "orders") == 0 ||
+           (strcmp(change->noun, "schedules") == 0 && strcmp(change->verb, "run") == 0);
 }
 
 void mg_console_act(struct mg_console *console, struct mg_http_exchange *request,
@@ -385,8 +395,7 @@ void mg_console_act(struct mg_console *console, struct mg_http_exchange *request
         wrong = "unknown address";
     } else if (!lacks_verb(change) && !mg_members_check(body, change->noun, change->verb, change->refusal)) {
         wrong = change->refusal;
-    } else if (strcmp(change->noun, "orders") == 0 &&
-               !mg_commander_is_up(console->commander, reason, sizeof(reason))) {
+    } else if (is_command(change) && !mg_commander_is_up(console->commander, reason, sizeof(reason))) {
         mg_answer_error(request, 503, "could not reach the broker: %s", reason);
         mg_change_free(change);
     } else {

@@ -112,6 +112,7 @@ void mg_change_free(struct mg_change *change)
 {
     LIST_REMOVE(change, entry);
     free(change->payload);
+    mg_schedule_destroy(change->schedule);
     free(change);
 }
 

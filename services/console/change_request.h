@@ -5,6 +5,7 @@
 #include "console/console_parts.h"
 #include "operator/document.h"
 #include "operator/option_words.h"
+#include "schedule/schedule.h"
 #include "wire/command.h"
 
 #define MG_MARK_SIZE 64
@@ -19,6 +20,9 @@ struct mg_change {
     char *payload;             /* of a signal: JSON, which the command borrows; owned */
     char queue[MG_PATH_PART_SIZE], mark[MG_MARK_SIZE]; /* of a dead letter's change */
     char refusal[MG_BULK_REFUSAL_SIZE];                /* which member is wrong */
+    uint64_t version;                                  /* of a schedule, as shown */
+    void (*note)(struct mg_change *change);            /* records the change, then sends its command */
+    struct mg_schedule *schedule;                      /* to be resumed; NULL: none. Owned */
     int64_t orders_max; /* of a bulk action: the number of orders that the operator confirmed */
 };
 
@@ -31,6 +35,11 @@ void mg_change_free(struct mg_change *change); /* after its request has been ans
 void mg_change_end(struct mg_change *change, unsigned int status, const char *text);
 /* The same with the caller's JSON. */
 void mg_change_end_with(struct mg_change *change, unsigned int status, struct mg_slice json);
+
+/* ---- schedule_actions.c ---- */
+
+/* NULL: the change is under way; else the reason for a refusal. */
+const char *mg_console_schedule_change(struct mg_change *change, struct mg_slice body);
 
 /* ---- bulk_actions.c ---- */
 

@@ -72,6 +72,8 @@ static const struct {
     {"alerts", false, mg_query_alerts, "all"},
     {"services", false, mg_query_services, ""},
     {"workflows", false, mg_query_workflows, ""},
+    {"schedules", false, mg_query_schedules, ""},
+    {"schedules", true, mg_query_schedule, ""},
     {"bulk", false, mg_query_bulk_list, ""},
     {"bulk", true, mg_query_bulk, "result after"},
     {"choice", false, mg_query_choice, FILTERS},

@@ -584,6 +584,46 @@ bool mg_query_waiting(struct mg_page *page, struct mg_query *query)
     return cursor_check(page, after[0] == '\0' || mg_awaiting_cursor_is_valid(after));
 }
 
+/* ---- schedules ---- */
+
+bool mg_query_schedules(struct mg_page *page, struct mg_query *query)
+{
+    (void)page;
+    query_begin(query, "schedules", render_lists);
+    query_add(query, "schedules", MG_REPORT_SCHEDULES, NULL);
+    return true;
+}
+
+static const char *const AS_LOADED[] = {"definition", NULL};
+
+static unsigned int render_schedule(const struct mg_query *query, const struct mg_table *tables,
+                                    struct mg_buf *out)
+{
+    if (tables[0].row_count == 0) {
+        mg_error_write(out, "unknown schedule");
+        return STATUS_NOT_FOUND;
+    }
+    struct mg_json_writer json = mg_json_spaced(out);
+    mg_json_object_begin(&json);
+    mg_json_name(&json, "schedule");
+    mg_table_write_object(&json, &tables[0], 0, AS_LOADED);
+    mg_json_name(&json, "runs");
+    mg_table_write_array(&json, &tables[1], NULL);
+    return answer_end(query, tables, &json);
+}
+
+bool mg_query_schedule(struct mg_page *page, struct mg_query *query)
+{
+    if (!mg_name_is_valid(page->id, strlen(page->id))) {
+        return refuse(page, "invalid schedule name");
+    }
+    const char *const name[] = {page->id, NULL}, *const runs[] = {page->id, TEXT_OF(PAGE_ROWS), NULL};
+    query_begin(query, "schedule", render_schedule);
+    query_add(query, NULL, MG_REPORT_SCHEDULE, name);
+    query_add(query, NULL, MG_REPORT_SCHEDULE_RUNS, runs);
+    return true;
+}
+
 /* ---- bulk actions ---- */
 
 bool mg_query_bulk_list(struct mg_page *page, struct mg_query *query)

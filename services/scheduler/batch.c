@@ -64,9 +64,10 @@ static void sends_prune(struct mg_fold *fold);
 static void batch_note_size(const struct mg_batch *batch);
 
 bool mg_batcher_init(struct mg_batcher *batcher, struct mg_loader *loader, struct mg_asides *aside,
-                     struct mg_owing *owing, struct mg_keyed *keyed)
+                     struct mg_owing *owing, struct mg_keyed *keyed, struct mg_fires *fires)
 {
     batcher->keyed = keyed;
+    batcher->fires = fires;
     batcher->shared = aside->shared;
     batcher->inbox = aside->inbox;
     batcher->aside = aside;
@@ -174,6 +175,7 @@ static struct mg_batch *batch_create(struct mg_batcher *batcher, struct mg_work 
     batch->owing = batcher->owing;
     batch->keyed = batcher->keyed;
     batch->loader = batcher->loader;
+    batch->fires = batcher->fires;
     batch->is_patient = batcher->aside->is_patient;
     batch->made_before = batch->outbox->made_bytes;
     batch->arena = mg_arena_create(count > 1 ? batcher->shared->options->memory_bytes / MG_MEMORY_ARENA
@@ -242,6 +244,9 @@ static void batch_settle(struct mg_batch *batch)
         struct mg_item *item = &batch->items[i];
         if (item->outcome == FOLD_STORED) {
             mg_item_count(batcher->shared, item);
+            if (item->work->fire != NULL && item->submitted == MG_SUBMITTED_ACCEPTED) {
+                mg_fire_stored(item->work->fire);
+            }
             if (batcher->shared->options->spans != NULL) {
                 mg_item_trace(batch, item);
             }

@@ -3,6 +3,7 @@
 #define MG_SCHEDULER_BATCH_H
 
 #include "aside.h"
+#include "slot_fire.h"
 #include "stages.h"
 
 /* Assumed memory of one cause until it is measured: more than most causes need, and batches are not small. */
@@ -15,6 +16,7 @@ struct mg_batcher {
     struct mg_loader *loader;
     struct mg_owing *owing;
     struct mg_keyed *keyed;
+    struct mg_fires *fires;
     struct mg_batch *batch; /* NULL: none is in hand */
     uint64_t causes_done;   /* without agents' reports */
     uint64_t ended;         /* of them decided and stored */
@@ -27,7 +29,7 @@ struct mg_batcher {
 
 /* False: no memory. */
 bool mg_batcher_init(struct mg_batcher *batcher, struct mg_loader *loader, struct mg_asides *aside,
-                     struct mg_owing *owing, struct mg_keyed *keyed);
+                     struct mg_owing *owing, struct mg_keyed *keyed, struct mg_fires *fires);
 void mg_batcher_finish(struct mg_batcher *batcher);
 void mg_batch_start(struct mg_batcher *batcher); /* if work waits and no batch is in hand */
 void mg_batch_destroy(struct mg_batch *batch);   /* accepts NULL */

@@ -1,5 +1,6 @@
 /* See command_answer.h. */
 #include "command_answer.h"
+#include "lanes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -101,4 +102,38 @@ void mg_command_answer_signal(struct mg_batch *batch, struct mg_item *item, enum
     if (send != NULL) {
         TAILQ_INSERT_TAIL(&item->fold->sends, send, entry);
     }
+}
+
+/* ---- of any command ---- */
+
+void mg_command_result(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
+                       const char *text)
+{
+    mg_command_answer_signal(batch, item, verdict, MG_SIGNAL_NONE, false, text);
+}
+
+static void result_send(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
+                        bool may_pass, const char *text)
+{
+    struct mg_send *send = mg_command_result_make(batch, item, verdict, MG_SIGNAL_NONE, may_pass, NULL, text);
+    if (send != NULL) {
+        mg_outbox_add(batch->outbox, send);
+    }
+}
+
+void mg_command_unread(struct mg_batch *batch, struct mg_item *item, const char *text)
+{
+    result_send(batch, item, MG_COMMAND_INVALID, false, text);
+}
+
+void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, bool may_pass, const char *text)
+{
+    result_send(batch, item, MG_COMMAND_INVALID, may_pass, text);
+    mg_work_settle(&batch->shared->works, item->work, MG_END_ACK);
+}
+
+void mg_command_miss(struct mg_batch *batch, struct mg_item *item, const char *text)
+{
+    result_send(batch, item, MG_COMMAND_NOT_FOUND, false, text);
+    mg_work_settle(&batch->shared->works, item->work, MG_END_ACK);
 }

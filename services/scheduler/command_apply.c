@@ -24,28 +24,12 @@
 static bool is_supervisors(enum mg_cause_kind kind)
 {
     return kind == MG_CAUSE_OVERDUE || kind == MG_CAUSE_DUE || kind == MG_CAUSE_EXPIRED ||
-           kind == MG_CAUSE_NUDGE || kind == MG_CAUSE_OWED || kind == MG_CAUSE_TURN;
+           kind == MG_CAUSE_NUDGE || kind == MG_CAUSE_OWED || kind == MG_CAUSE_TURN || kind == MG_CAUSE_FIRE;
 }
 
 bool mg_command_comes_again(const struct mg_item *item)
 {
     return item->command != NULL && is_supervisors(item->command->kind) && !item->work->is_again;
-}
-
-void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, bool may_pass, const char *text)
-{
-    struct mg_send *send =
-        mg_command_result_make(batch, item, MG_COMMAND_INVALID, MG_SIGNAL_NONE, may_pass, NULL, text);
-    if (send != NULL) {
-        mg_outbox_add(batch->outbox, send);
-    }
-    mg_work_settle(&batch->shared->works, item->work, MG_END_ACK);
-}
-
-static void result_add(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
-                       const char *text)
-{
-    mg_command_answer_signal(batch, item, verdict, MG_SIGNAL_NONE, false, text);
 }
 
 /* The exchange proves the commander; the member `by` proves nothing. */
@@ -87,11 +71,7 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
     }
     if (class == MG_BAD_INPUT) {
         mg_log(MG_LOG_WARN, "a command cannot be read", MG_LOG_TEXT("why", err.text));
-        struct mg_send *send =
-            mg_command_result_make(batch, item, MG_COMMAND_INVALID, MG_SIGNAL_NONE, false, NULL, err.text);
-        if (send != NULL) {
-            mg_outbox_add(batch->outbox, send);
-        }
+        mg_command_unread(batch, item, err.text);
     }
     if (class != MG_OK) {
         mg_work_settle(&batch->shared->works, work, mg_end_of_unread(class));
@@ -110,6 +90,9 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
         return false;
     }
     item->command = command;
+    if (command->kind == MG_CAUSE_FIRE) {
+        return mg_fire_read(batch, item);
+    }
     item->order_id = command->order_id;
     item->cause = command->kind == MG_CAUSE_SIGNAL ? mg_signal_identity(batch, command)
                                                    : mg_slice_of(command->command_id);
@@ -285,13 +268,13 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
         return;
     }
     if (class != MG_OK) {
-        result_add(batch, item, MG_COMMAND_INVALID, err.text);
+        mg_command_result(batch, item, MG_COMMAND_INVALID, err.text);
         return;
     }
     if (command->kind == MG_CAUSE_RESUME && command->set_count > 0) {
         struct mg_slice repaired = mg_repair_payload(batch, item->fold, command, &err);
         if (repaired.data == NULL) {
-            result_add(batch, item, MG_COMMAND_INVALID, err.text);
+            mg_command_result(batch, item, MG_COMMAND_INVALID, err.text);
             return;
         }
         verdict = resume_apply(batch, item, &cause, story, repaired);
@@ -303,20 +286,24 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
         verdict = mg_fold_cause(batch, item, &cause, NULL, story);
     }
     bool is_done = verdict == MG_GO || verdict == MG_DUPLICATE;
-    result_add(batch, item, is_done ? MG_COMMAND_DONE : MG_COMMAND_CONFLICT, item->why);
+    mg_command_result(batch, item, is_done ? MG_COMMAND_DONE : MG_COMMAND_CONFLICT, item->why);
 }
 
 void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
 {
     const struct mg_command *command = item->command;
     struct mg_fold *fold = item->fold;
+    if (item->submission != NULL) {
+        mg_fire_decide(batch, item);
+        return;
+    }
     if (fold->record == NULL && item->work->keyed != NULL) {
         item->is_key_next = true; /* it has left for the archive since it was found */
         return;
     }
     if (fold->record == NULL) {
         mg_metric_add(batch->shared->series.unknown_orders, 1);
-        result_add(batch, item, MG_COMMAND_NOT_FOUND, "there is no such order");
+        mg_command_result(batch, item, MG_COMMAND_NOT_FOUND, "there is no such order");
         return;
     }
     if (command->kind == MG_CAUSE_SIGNAL) {
@@ -327,12 +314,12 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
     if (command->step[0] != '\0') {
         step = mg_workflow_step_index(fold->workflow->workflow, mg_slice_of(command->step));
         if (step < 0) {
-            result_add(batch, item, MG_COMMAND_INVALID, "the order's workflow has no such step");
+            mg_command_result(batch, item, MG_COMMAND_INVALID, "the order's workflow has no such step");
             return;
         }
     }
     if (mg_fold_is_known(batch, item)) {
-        result_add(batch, item, MG_COMMAND_DONE, "this command has been carried out before");
+        mg_command_result(batch, item, MG_COMMAND_DONE, "this command has been carried out before");
     } else if (command->kind != MG_CAUSE_OVERDUE || !mg_scheduler_spares(batch->shared)) {
         command_apply(batch, item, step);
     }

@@ -15,6 +15,7 @@
 #include "failure.h"
 #include "fold.h"
 #include "line_room.h"
+#include "slot_fire.h"
 #include "workflow/admission.h"
 
 #define MG_CLIENT_USER_SIZE                                                                                  \
@@ -164,6 +165,12 @@ static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const ch
 
 static void item_refuse(struct mg_batch *batch, struct mg_item *item, const char *code, const char *reason)
 {
+    if (item->work->fire != NULL) { /* the schedule is told by its run, its operators by an alert */
+        mg_fire_settle(item->work->fire, MG_SLOT_END_REFUSED, reason);
+        item->why = mg_arena_text(batch->arena, mg_slice_of(reason));
+        item->submitted = MG_SUBMITTED_REJECTED;
+        return;
+    }
     item->end = refusal_make(batch, item->work, item->order_id, code, reason, &item->fold->sends);
     item->submitted = item->end != MG_END_LEAVE ? MG_SUBMITTED_REJECTED : MG_SUBMITTED_NOTHING;
 }
@@ -345,6 +352,14 @@ static bool labels_take(struct mg_batch *batch, const struct mg_workflow *workfl
     return labels != NULL;
 }
 
+/* Absent: no memory; the story then has the core's words. */
+static struct mg_slice fire_reason(struct mg_batch *batch, const struct mg_fire *fire)
+{
+    char at[MG_TIME_TEXT_SIZE];
+    mg_time_format(fire->slot_ms, at);
+    return mg_slice_of(mg_arena_printf(batch->arena, "schedule %s, slot %s", fire->schedule, at));
+}
+
 static void order_create(struct mg_batch *batch, struct mg_item *item, const struct mg_admission *admission)
 {
     struct mg_fold *fold = item->fold;
@@ -362,8 +377,10 @@ static void order_create(struct mg_batch *batch, struct mg_item *item, const str
     record->revision = 1;
     record->payload = submission->payload;
     memcpy(record->digest, item->digest, sizeof(record->digest));
-    record->reply_to = delivery->reply_to.len > 0 ? delivery->reply_to : (struct mg_slice){NULL, 0};
-    record->correlation_id = delivery->correlation_id;
+    if (item->work->fire == NULL) { /* else the answer to the command goes there, and no status */
+        record->reply_to = delivery->reply_to.len > 0 ? delivery->reply_to : (struct mg_slice){NULL, 0};
+        record->correlation_id = delivery->correlation_id;
+    }
     record->traceparent = traceparent_of(batch, delivery);
     record->client = item->client;
     record->is_high = is_high(item);
@@ -377,7 +394,12 @@ static void order_create(struct mg_batch *batch, struct mg_item *item, const str
         return;
     }
     struct mg_cause cause = {.kind = MG_CAUSE_SUBMITTED, .step = -1};
-    (void)mg_fold_cause(batch, item, &cause, NULL, story_of(batch)); /* always MG_GO */
+    struct mg_story story = story_of(batch);
+    if (item->work->fire != NULL) {
+        story.reason = fire_reason(batch, item->work->fire);
+        fold->slot = &item->work->fire->slot;
+    }
+    (void)mg_fold_cause(batch, item, &cause, NULL, story); /* always MG_GO */
     item->submitted = MG_SUBMITTED_ACCEPTED;
 }
 
@@ -486,9 +508,28 @@ static void order_new(struct mg_batch *batch, struct mg_item *item)
     }
 }
 
+/* The slot has its order, which may be in the archive by now. An order that the slot did not make has taken
+ * its id. */
+static void slot_repeat(struct mg_batch *batch, struct mg_item *item)
+{
+    struct mg_fire *fire = item->work->fire;
+    bool is_its_own = fire->verdict == MG_SLOT_HAS_ORDER;
+    if (item->fold->record != NULL && !mg_fold_is_known(batch, item) && !is_its_own) {
+        item_refuse(batch, item, REFUSED_CONFLICT, MG_ADMISSION_CONFLICT);
+        return;
+    }
+    item->submitted = MG_SUBMITTED_REPEATED;
+    if (fire->slot.is_moved) { /* no commit moves the schedule on */
+        mg_fire_settle(fire, MG_SLOT_END_ORDER, "");
+    }
+}
+
 void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)
 {
-    if (item->fold->record != NULL) {
+    bool has_order = item->fold->record != NULL;
+    if (item->work->fire != NULL && (has_order || item->work->fire->verdict == MG_SLOT_HAS_ORDER)) {
+        slot_repeat(batch, item);
+    } else if (has_order) {
         order_repeat(batch, item);
     } else if (item->workflow != NULL) {
         order_new(batch, item);

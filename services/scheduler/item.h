@@ -93,8 +93,9 @@ struct mg_fold {
     struct mg_send_list sends;
     int entered[MG_ORDER_STATE_COUNT]; /* number of entries into each state; counts once stored */
     int item_count;
-    struct mg_order_write *write; /* NULL: nothing to write */
-    int outcome;                  /* enum fold_outcome (batch.c) */
+    struct mg_order_write *write;     /* NULL: nothing to write */
+    const struct mg_slot_write *slot; /* of the schedule that makes the order; NULL: none does */
+    int outcome;                      /* enum fold_outcome (batch.c) */
 };
 
 /* Maximum of causes in one batch. Beyond it a commit gets longer and not cheaper per order. */
@@ -102,6 +103,7 @@ struct mg_fold {
 #define MG_FOLD_HEADS 1024 /* a power of two, no less than MG_BATCH_MAX */
 
 struct mg_batch;
+struct mg_fires; /* slot_fire.h */
 /* A stage of the batch has ended. With an error the batch is run again later. */
 typedef void mg_batch_fn(struct mg_batch *batch, const struct mg_err *err);
 
@@ -112,6 +114,7 @@ struct mg_batch {
     struct mg_owing *owing;
     struct mg_keyed *keyed;
     struct mg_loader *loader;
+    struct mg_fires *fires;
     struct mg_arena *arena;
     struct mg_work *works[MG_BATCH_MAX];
     int work_count;

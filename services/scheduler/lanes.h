@@ -1,6 +1,6 @@
 /*
  * The causes of a batch, by lane: submissions (intake.c), replies and requests that the broker did not take
- * (settle.c), commands (command_apply.c).
+ * (settle.c), commands (command_apply.c, fire_item.c).
  */
 #ifndef MG_SCHEDULER_LANES_H
 #define MG_SCHEDULER_LANES_H
@@ -30,6 +30,17 @@ bool mg_command_comes_again(const struct mg_item *item);
 void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, bool may_pass, const char *text);
 /* A kept signal with a key, found for its order: internal work. It is decided as a command. */
 bool mg_keyed_signal_read(struct mg_batch *batch, struct mg_item *item);
+/* command_answer.c: the result for a command that asked for one, with its order's messages. */
+void mg_command_result(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
+                       const char *text);
+/* Answers that the command cannot be read; its work is settled by the caller. */
+void mg_command_unread(struct mg_batch *batch, struct mg_item *item, const char *text);
+/* Answers that there is no such order, and settles the command's work. */
+void mg_command_miss(struct mg_batch *batch, struct mg_item *item, const char *text);
+/* fire_item.c: a slot of a schedule; and the order of an earlier slot, which is cancelled for a later one. */
+bool mg_fire_read(struct mg_batch *batch, struct mg_item *item);
+void mg_fire_decide(struct mg_batch *batch, struct mg_item *item);
+bool mg_cancel_read(struct mg_batch *batch, struct mg_item *item);
 bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item);
 void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item);
 

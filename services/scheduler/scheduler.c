@@ -284,13 +284,15 @@ static bool stages_init(struct mg_scheduler *scheduler)
     mg_alerts_init(&scheduler->alerts, &scheduler->outbox, &scheduler->gates);
     mg_owed_init(&scheduler->owing, &scheduler->alerts);
     mg_keyed_init(&scheduler->keyed, &scheduler->inbox, &scheduler->outbox);
+    scheduler->fires =
+        (struct mg_fires){.shared = shared, .inbox = &scheduler->inbox, .alerts = &scheduler->alerts};
     mg_confirm_init(&scheduler->confirm, &scheduler->inbox, &scheduler->owing);
     mg_reports_init(&scheduler->reports, shared);
     bool has_isolated = mg_isolated_init(&scheduler->isolated, &scheduler->consumed);
     bool has_ack = mg_ack_init(&scheduler->ack, &scheduler->consumed, &scheduler->alerts);
     mg_aside_init(&scheduler->aside, &scheduler->inbox, &scheduler->set_aside, &scheduler->alerts);
     bool has_batcher = mg_batcher_init(&scheduler->batcher, &scheduler->loader, &scheduler->aside,
-                                       &scheduler->owing, &scheduler->keyed);
+                                       &scheduler->owing, &scheduler->keyed, &scheduler->fires);
     mg_standstill_init(&scheduler->standstill, &scheduler->batcher);
     return has_outbox && has_isolated && has_ack && has_batcher;
 }

@@ -27,6 +27,7 @@
 #include "scheduler_options.h"
 #include "set_aside.h"
 #include "shared.h"
+#include "slot_fire.h"
 #include "stages.h"
 #include "standstill.h"
 #include "status_make.h"
@@ -57,6 +58,7 @@ struct mg_scheduler {
     struct mg_gates gates;
     struct mg_owing owing;
     struct mg_keyed keyed;
+    struct mg_fires fires;
     struct mg_reports reports;
     struct mg_alerts alerts;
     struct mg_standstill standstill;

@@ -48,7 +48,11 @@ static void item_decide(struct mg_batch *batch, struct mg_item *item)
         mg_intake_decide(batch, item);
         break;
     case MG_LANE_INTERNAL:
-        item->work->keyed != NULL ? mg_command_decide(batch, item) : mg_unpublishable_decide(batch, item);
+        if (item->work->is_cancel || item->work->keyed != NULL) {
+            mg_command_decide(batch, item);
+        } else {
+            mg_unpublishable_decide(batch, item);
+        }
         break;
     case MG_LANE_COUNT:
         break;

@@ -19,6 +19,9 @@ static bool item_read(struct mg_batch *batch, struct mg_item *item)
     case MG_LANE_NORMAL:
         return mg_intake_read(batch, item);
     case MG_LANE_INTERNAL:
+        if (item->work->is_cancel) {
+            return mg_cancel_read(batch, item);
+        }
         return item->work->keyed != NULL ? mg_keyed_signal_read(batch, item)
                                          : mg_unpublishable_read(batch, item);
     case MG_LANE_COUNT:

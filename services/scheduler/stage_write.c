@@ -21,6 +21,7 @@ static void write_add(struct mg_batch *batch, struct mg_fold *fold)
                                            .taken = fold->taken,
                                            .taken_count = fold->taken_count,
                                            .line = fold->line,
+                                           .slot = fold->slot,
                                            .locked_by = batch->shared->options->instance,
                                            .is_hasty = batch->is_retry,
                                            .is_patient = batch->is_patient};

@@ -25,6 +25,7 @@ void mg_work_free(struct mg_works *works, struct mg_work *work)
     LIST_REMOVE(work, entry);
     works->count--;
     free(work->keyed);
+    mg_arena_destroy(work->memory);
     free(work);
 }
 

@@ -8,6 +8,7 @@
 
 #include <sys/queue.h>
 
+#include "base/buf.h"
 #include "core/model.h"
 #include "core/suspects.h"
 #include "io/amqp/broker.h"
@@ -42,6 +43,8 @@ enum mg_send_kind {
     MG_SEND_KIND_COUNT
 };
 
+struct mg_fire; /* slot_fire.h */
+
 struct mg_work {
     struct mg_work *next;      /* in its list */
     LIST_ENTRY(mg_work) entry; /* among all work in hand */
@@ -58,6 +61,10 @@ struct mg_work {
     int shortages;            /* rounds without enough memory, alone in its batch */
     int64_t leave_at_boot_ms; /* end LEAVE or NEWER: time of the requeue */
     bool is_held_as_newer;    /* counted in mg_newer_queue.held_count */
+    /* Of a command that fires a slot, once it is asked for; in `memory`, which is the work's own. NULL: none.
+     */
+    struct mg_fire *fire;
+    struct mg_arena *memory;
 
     /* of the internal lane */
     struct mg_work *origin; /* its ack waits for this work */
@@ -68,6 +75,7 @@ struct mg_work {
     enum mg_executed executed;     /* NO: the broker certainly does not have it */
     bool is_republished;           /* outcome unknown: the request is published once more */
     struct mg_keyed_signal *keyed; /* it is no request, but a kept signal for its order; owned */
+    bool is_cancel;                /* no request: the order is cancelled, for a later slot of its schedule */
 };
 
 struct mg_work_list {

@@ -8,6 +8,8 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "io/amqp/topology.h"
+#include "io/store/schedules.h"
+#include "schedule/schedule.h"
 #include "supervisor.h"
 #include "wire/command.h"
 
@@ -54,31 +56,49 @@ static void command_of(const struct mg_supervisor *supervisor, const struct mg_d
                     ret_command->command_id);
 }
 
-bool mg_supervisor_ask(struct mg_supervisor *supervisor, const struct mg_due *due)
+/* False: no room. */
+static bool command_publish(struct mg_supervisor *supervisor, const struct mg_command *command,
+                            mg_published_fn *published)
 {
-    struct mg_command command;
     struct mg_buf body;
     struct mg_err err;
-    command_of(supervisor, due, &command);
     mg_buf_init(&body, COMMAND_MAX_BYTES);
-    mg_command_write(&command, &body);
+    mg_command_write(command, &body);
     bool is_taken = false;
     if (!body.failed) {
         struct mg_message message = {.exchange = MG_EXCHANGE_SUPERVISOR,
                                      .routing_key = MG_QUEUE_COMMANDS,
                                      .type = "command",
-                                     .message_id = command.command_id,
+                                     .message_id = command->command_id,
                                      .body = mg_buf_slice(&body)};
-        bool is_woken = !due->is_parked && due->due_at_ms > supervisor->swept_at_ms;
-        is_taken = mg_broker_publish(supervisor->broker, &message, is_woken ? woken_published : ask_published,
-                                     supervisor, &err) == MG_OK;
+        is_taken = mg_broker_publish(supervisor->broker, &message, published, supervisor, &err) == MG_OK;
     }
     mg_buf_finish(&body);
     if (is_taken) {
         MG_FAILPOINT(SUPERVISOR_ASKED);
-        mg_metric_add(supervisor->asked[due->ask], 1);
+        mg_metric_add(supervisor->asked[command->kind], 1);
     } else {
         mg_metric_add(supervisor->unasked, 1);
     }
     return is_taken;
+}
+
+bool mg_supervisor_ask(struct mg_supervisor *supervisor, const struct mg_due *due)
+{
+    struct mg_command command;
+    command_of(supervisor, due, &command);
+    bool is_woken = !due->is_parked && due->due_at_ms > supervisor->swept_at_ms;
+    return command_publish(supervisor, &command, is_woken ? woken_published : ask_published);
+}
+
+bool mg_supervisor_fire(struct mg_supervisor *supervisor, const struct mg_due_slot *slot)
+{
+    struct mg_command command = {.kind = MG_CAUSE_FIRE, .slot_ms = slot->slot_ms};
+    char order_id[MG_UUID_SIZE];
+    mg_schedule_order_id(slot->schedule, slot->slot_ms, order_id);
+    (void)snprintf(command.order_id, sizeof(command.order_id), "%s", order_id);
+    (void)snprintf(command.schedule, sizeof(command.schedule), "%s", slot->schedule);
+    (void)snprintf(command.by, sizeof(command.by), "%.*s", MG_COMMAND_BY_MAX, supervisor->holder);
+    mg_uuid_derived(mg_slice_of("supervisor fire"), mg_slice_of(order_id), command.command_id);
+    return command_publish(supervisor, &command, ask_published);
 }

@@ -4,6 +4,7 @@
 static bool duties_start(struct mg_supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms)
 {
     mg_supervisor_owed_start(supervisor);
+    mg_supervisor_slots_start(supervisor);
     return mg_supervisor_sweep_start(supervisor, now_ms, swept_at_ms) &&
            mg_supervisor_watch_start(supervisor) && mg_supervisor_figures_start(supervisor) &&
            mg_supervisor_relay_start(supervisor) && mg_supervisor_retire_start(supervisor) &&

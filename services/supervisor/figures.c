@@ -113,6 +113,9 @@ static void own_make(struct mg_supervisor *supervisor)
     supervisor->sweep_lag =
         gauge(supervisor, "makegood_sweep_lag_seconds", NULL,
               "how late deadlines that had passed were found, the worst of the last 15 s or more");
+    supervisor->schedule_lag =
+        gauge(supervisor, "makegood_schedule_lag_seconds", NULL,
+              "how long the oldest due slot of a schedule has been waiting for its order");
     supervisor->unasked = mg_metrics_series(metrics, MG_COUNTER, "makegood_asks_unconfirmed_total", NULL,
                                             "commands that the broker did not confirm; they are sent again");
     supervisor->violations = gauge(
@@ -131,7 +134,8 @@ static void own_make(struct mg_supervisor *supervisor)
         mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_count_seconds", NULL,
                           "how long the database took to count open orders and alerts");
     static const enum mg_cause_kind ASKS[] = {MG_CAUSE_OVERDUE, MG_CAUSE_DUE,  MG_CAUSE_EXPIRED,
-                                              MG_CAUSE_NUDGE,   MG_CAUSE_OWED, MG_CAUSE_TURN};
+                                              MG_CAUSE_NUDGE,   MG_CAUSE_OWED, MG_CAUSE_TURN,
+                                              MG_CAUSE_FIRE};
     for (size_t i = 0; i < sizeof(ASKS) / sizeof(ASKS[0]); i++) {
         char label[64];
         (void)snprintf(label, sizeof(label), "ask=\"%s\"", mg_cause_name(ASKS[i]));
@@ -331,6 +335,7 @@ void mg_supervisor_figures_stop(struct mg_supervisor *supervisor)
     }
     mg_metric_set(supervisor->violations, 0);
     mg_metric_set(supervisor->sweep_lag, 0);
+    mg_metric_set(supervisor->schedule_lag, 0);
     supervisor->lag_ms = supervisor->lag_at_boot_ms = 0;
     mg_metric_set(supervisor->held_back, 0);
     mg_metric_set(supervisor->passed_by, 0);

@@ -139,6 +139,12 @@ struct mg_supervisor {
     struct mg_once owed_failure_logged; /* the last question failed */
     int64_t owed_asked_boot_ms;         /* 0: not yet */
 
+    /* due_slots.c */
+    bool is_asking_slots;
+    struct mg_once slots_failure_logged; /* the last question failed */
+    int64_t slots_at_boot_ms;            /* when to ask next */
+    struct mg_metric *schedule_lag;
+
     /* watch.c */
     bool is_writing_alerts;
     int64_t watching_since_boot_ms;
@@ -250,6 +256,13 @@ void mg_supervisor_parked_ask(struct mg_supervisor *supervisor, int64_t most);
 
 /* Publishes one due item as a command. False: no room; the rest stays due in the table. */
 bool mg_supervisor_ask(struct mg_supervisor *supervisor, const struct mg_due *due);
+
+/* Publishes the command for a slot of a schedule. False: no room; it stays due in the table. */
+struct mg_due_slot; /* io/store/schedules.h */
+bool mg_supervisor_fire(struct mg_supervisor *supervisor, const struct mg_due_slot *slot);
+/* Asks for due slots, if the next one may be due, or a schedule may have changed. */
+void mg_supervisor_slots_ask(struct mg_supervisor *supervisor);
+void mg_supervisor_slots_start(struct mg_supervisor *supervisor); /* on taking the lead */
 
 /* Asks for owed statuses, at most once a sweep period. */
 void mg_supervisor_owed_ask(struct mg_supervisor *supervisor);

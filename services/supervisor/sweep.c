@@ -285,6 +285,7 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
     if (has_room) {
         mg_supervisor_parked_ask(supervisor, parked_most(supervisor));
         mg_supervisor_owed_ask(supervisor);
+        mg_supervisor_slots_ask(supervisor);
     }
     /* The next sweep follows at once only if neither the brake nor a full window must slow it down. */
     if (has_room && answer->is_full && !is_braked) {

@@ -486,7 +486,7 @@ test("at 320 pixels all is there, without scrolling sideways, and large enough f
   await waiting();
   const visitor = await Visitor.login("operator", NARROW);
   for (const path of ["/", "/orders", "/orders?state=error", `/orders/${id}`, `/orders/${COMPENSATED}`, "/failures", "/bulk", "/waiting", "/alerts", "/dead",
-    "/dead?queue=orders.rejected", "/services", "/workflows"]) {
+    "/dead?queue=orders.rejected", "/services", "/workflows", "/schedules"]) {
     await visitor.open(path);
     await visitor.page.locator("main .panel").last().waitFor();
     await unfold(visitor);

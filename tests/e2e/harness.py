@@ -307,6 +307,14 @@ class Stage:
                 page = processes.wait_until(supervisor.page, f"{supervisor.name} tells its metrics", alive=supervisor)
                 assert "\nmakegood_invariant_violations_found_total 0\n" in page, "an open order had nothing to move it"
 
+    def check_slots(self):
+        """slot_once: no order is that of two slots, and each order of a slot is there."""
+        twice = self.rows("SELECT order_id FROM schedule_run WHERE what = 'order' GROUP BY order_id HAVING count(*) > 1")
+        lost = self.rows("SELECT order_id FROM schedule_run r WHERE what = 'order'"
+                         " AND NOT EXISTS (SELECT FROM order_process p WHERE p.order_id = r.order_id)"
+                         " AND NOT EXISTS (SELECT FROM order_archive a WHERE a.order_id = r.order_id)")
+        assert not twice and not lost, f"orders of two slots: {twice}; slots without their order: {lost}"
+
     def check_ends(self):
         """All services end with 0 on SIGTERM, and no sanitizer has reported anything."""
         codes = {process.name: process.terminate() for process in self.others if process.is_running()}

@@ -35,7 +35,7 @@ def each_member_of_each_body_of_the_console_has_its_type(s):
     a misspelled one that is passed over; a refusal that does not name the member; a member that nobody listed."""
     order, console = failed_order(s)
     alert = s.wait(lambda: console.get("alerts")["alerts"], "the alert is open")[0]
-    ids = {"orders": order.order_id, "services": "payment", "bulk": str(uuid.uuid4()), "alerts": alert["alert_id"]}
+    ids = {"orders": order.order_id, "services": "payment", "bulk": str(uuid.uuid4()), "schedules": "nightly", "alerts": alert["alert_id"]}
     good = {"token": TOKENS["operator"][1], "reason": "the test wants it", "version": int(s.process(order)["version"]), "command_id": str(uuid.uuid4()), "for": "10m",
             "concurrency": "2", "rate": "5", "verb": "resume", "workflow": "pay", "step": "charge", "service": "payment", "error": "http", "label": "a=b",
             "canary": "5", "stop_above": "10", "ticket": uuid.uuid4().hex, "orders": 1, "signal": "approved", "payload": "true", "queue": "orders.rejected", "mark": "x"}

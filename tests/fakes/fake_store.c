@@ -37,7 +37,9 @@ enum call_kind {
     CALL_PARKED,
     CALL_LENGTHS,
     CALL_READ_ASIDE,
-    CALL_SET_ASIDE
+    CALL_SET_ASIDE,
+    CALL_SLOT,
+    CALL_SLOTS
 };
 static struct call {
     enum call_kind kind;
@@ -57,6 +59,8 @@ static struct call {
         mg_store_aside_fn *aside;
         mg_store_changed_fn *changed;
         mg_store_lengths_fn *lengths;
+        mg_store_slot_fn *slot;
+        mg_store_slots_fn *slots;
     } fn;
     void *arg;
 } calls[CALLS_MAX];
@@ -302,6 +306,14 @@ static void load_answer(struct call *call)
     call->fn.load(call->arg, &answer, NULL);
 }
 
+static void slot_note(const struct mg_slot_write *slot)
+{
+    fake_store.last_slot = *slot;
+    snprintf(fake_store.last_slot_text, sizeof(fake_store.last_slot_text), "%s", slot->text);
+    fake_store.last_slot.schedule = fake_store.last_slot.by = NULL; /* they end with the work */
+    fake_store.last_slot.order_id = fake_store.last_slot.text = NULL;
+}
+
 static void commit_answer(struct call *call)
 {
     enum fake_commit commit = fake_store.conflicts > 0 ? FAKE_COMMIT_CONFLICT : fake_store.next_commit;
@@ -326,6 +338,9 @@ static void commit_answer(struct call *call)
                  fake_store.turn != NULL ? fake_store.turn : "");
         call->writes[i].turn.generation = 0;
         fake_store.turn = NULL;
+        if (call->writes[i].slot != NULL) {
+            slot_note(call->writes[i].slot);
+        }
     }
     bool is_known = commit == FAKE_COMMIT_PLAIN || commit == FAKE_COMMIT_CONFLICT;
     call->fn.done(call->arg, is_known ? NULL : &err);
@@ -411,6 +426,14 @@ bool fake_store_answer(void)
         break;
     case CALL_OWED:
         owed_answer(&call);
+        break;
+    case CALL_SLOT:
+        (void)mg_err_set(&refusal, MG_TRANSIENT, "the connection was lost");
+        call.fn.slot(call.arg, fake_store.is_slot_lost ? NULL : &fake_store.slot_row,
+                     fake_store.is_slot_lost ? &refusal : NULL);
+        break;
+    case CALL_SLOTS:
+        call.fn.slots(call.arg, fake_store.next_slots, fake_store.next_slot_count, NULL);
         break;
     case CALL_PARKED:
         fake_store.parked_counts++;
@@ -660,4 +683,34 @@ void mg_store_refuse_signal(struct mg_store *store, const char *signal, const ch
     (void)done;
     (void)arg;
     abort();
+}
+
+void mg_store_load_slot(struct mg_store *store, const char *schedule, int64_t slot_ms, mg_store_slot_fn *done,
+                        void *arg)
+{
+    (void)store, (void)schedule, (void)slot_ms;
+    fake_store.slot_loads++;
+    call_add(CALL_SLOT, arg)->fn.slot = done;
+}
+
+void mg_store_find_slots(struct mg_store *store, const char *zone, const int64_t *minutes, int count,
+                         int64_t after_ms, mg_store_slots_fn *done, void *arg)
+{
+    (void)store, (void)zone, (void)minutes, (void)count, (void)after_ms;
+    call_add(CALL_SLOTS, arg)->fn.slots = done;
+}
+
+void mg_store_settle_slot(struct mg_store *store, const struct mg_slot_write *slot, mg_store_done_fn *done,
+                          void *arg)
+{
+    (void)store;
+    fake_store.settled++;
+    slot_note(slot);
+    call_add(CALL_DONE, arg)->fn.done = done;
+}
+
+const char *mg_slot_end_name(enum mg_slot_end end)
+{
+    static const char *const NAMES[] = {"order", "overlap", "missed", "refused"};
+    return NAMES[end];
 }

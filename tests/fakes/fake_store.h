@@ -8,6 +8,7 @@
 #define MG_TESTS_FAKE_STORE_H
 
 #include "io/store/owed.h"
+#include "io/store/schedules.h"
 
 enum fake_commit {
     FAKE_COMMIT_PLAIN,
@@ -52,8 +53,14 @@ struct fake_store {
     uint64_t last_mark_version;
     bool last_mark_is_retry;
     char last_mark_queue[MG_REPLY_TO_MAX + 1];
-    struct mg_given_up given_up; /* reported with the next retry that failed; count 0: nothing is */
-    char last_alert[1200];       /* "subject: text" */
+    struct mg_given_up given_up;         /* reported with the next retry that failed; count 0: nothing is */
+    char last_alert[1200];               /* "subject: text" */
+    struct mg_slot_row slot_row;         /* of any slot that is read */
+    bool is_slot_lost;                   /* slots cannot be read */
+    int64_t next_slots[MG_UPCOMING_MAX]; /* the answer to any question for instants */
+    int next_slot_count, slot_loads, settled; /* settled: slots without a commit */
+    struct mg_slot_write last_slot;           /* settled, or of a commit */
+    char last_slot_text[512];
 };
 extern struct fake_store fake_store;
 

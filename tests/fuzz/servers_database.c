@@ -8,6 +8,7 @@
 #include "core/key.h"
 #include "io/pg/dsn.h"
 #include "io/pg/libpq.h"
+#include "io/store/schedules.h"
 #include "operator/option_words.h"
 #include "owed.h"
 #include "servers.h"
@@ -343,6 +344,61 @@ void mg_store_put_setting(struct mg_store *store, const struct mg_service_settin
     FUZZ_REQUIRE(setting->concurrency == NULL || is_integer(setting->concurrency));
     FUZZ_REQUIRE(setting->rate_per_s == NULL || is_decimal(setting->rate_per_s));
     change_begins(setting->by, setting->reason);
+    servers_owe(change_answer, (void (*)(void))done, arg);
+}
+
+/* ---- schedules ---- */
+
+static void schedule_answer(struct owed *owed)
+{
+    const struct mg_slot_row row = {
+        .is_found = servers.variant % 3 != 0,
+        .definition = mg_slice_of("{\"schedule\":\"s\",\"workflow\":\"w\",\"every\":\"15m\"}"),
+        .version = 7,
+        .now_ms = 1750000000000};
+    ((mg_store_slot_fn *)owed->fn)(owed->arg, servers.is_refusal ? NULL : &row,
+                                   servers.is_refusal ? &AWAY : NULL);
+}
+
+void mg_store_load_slot(struct mg_store *store, const char *schedule, int64_t slot_ms, mg_store_slot_fn *done,
+                        void *arg)
+{
+    (void)store, (void)slot_ms;
+    FUZZ_REQUIRE(mg_name_is_valid(schedule, strlen(schedule)));
+    servers_owe(schedule_answer, (void (*)(void))done, arg);
+}
+
+static void zone_answer(struct owed *owed)
+{
+    ((mg_store_zone_fn *)owed->fn)(owed->arg, true, 1750000000000, 1750000000000,
+                                   servers.is_refusal ? &AWAY : NULL);
+}
+
+void mg_store_look_zone(struct mg_store *store, const char *zone, int64_t at_ms, mg_store_zone_fn *done,
+                        void *arg)
+{
+    (void)store, (void)zone, (void)at_ms;
+    servers_owe(zone_answer, (void (*)(void))done, arg);
+}
+
+static void slots_answer(struct owed *owed)
+{
+    ((mg_store_slots_fn *)owed->fn)(owed->arg, NULL, 0, servers.is_refusal ? &AWAY : NULL);
+}
+
+void mg_store_find_slots(struct mg_store *store, const char *zone, const int64_t *minutes, int count,
+                         int64_t after_ms, mg_store_slots_fn *done, void *arg)
+{
+    (void)store, (void)zone, (void)minutes, (void)count, (void)after_ms;
+    servers_owe(slots_answer, (void (*)(void))done, arg);
+}
+
+void mg_store_change_schedule(struct mg_store *store, const struct mg_schedule_change *wanted,
+                              mg_store_setting_fn *done, void *arg)
+{
+    (void)store;
+    FUZZ_REQUIRE(mg_name_is_valid(wanted->schedule, strlen(wanted->schedule)) && wanted->version > 0);
+    change_begins(wanted->by, wanted->reason);
     servers_owe(change_answer, (void (*)(void))done, arg);
 }
 

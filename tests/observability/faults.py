@@ -97,6 +97,11 @@ class Fault:
             self.wait(lambda text=text: self.traffic.post(text, **properties), f"an order of {workflow} is posted")
         return ids
 
+    def load_schedule(self, name, **fields):
+        path = self.show.scratch / f"{name}.schedule.json"
+        path.write_text(json.dumps({"schedule": name, "workflow": name, "every": "10s", **fields}), encoding="utf-8")
+        self.cluster.tool("schedule", "load", path, "--reason", "a fault")
+
     def sql(self, text):
         return self.servers.postgres.psql(text)
 
@@ -218,6 +223,30 @@ class BulkActionFails(Fault):
     def mend(self):
         self.ack("bulk_stopped")
         self.cluster.tool("bulk", "start", "compensate", "--workflow", "again", "--canary", 0, "--rate", 50, "--reason", "it is not")
+
+
+class ScheduleIsRefused(Fault):
+    rules = ("MakegoodScheduleMissed",)
+    about = "a schedule names a workflow that is not loaded"
+
+    def begin(self):
+        self.load_schedule("refused", workflow="nothing")
+
+    def mend(self):
+        self.cluster.tool("schedule", "delete", "refused", "--reason", "it names no workflow")
+        self.ack("schedule_missed")
+
+
+class ScheduleIsDamaged(Fault):
+    rules = ("MakegoodScheduleLate",)
+    about = "no scheduler can read the definition of a schedule"
+
+    def begin(self):
+        self.load_schedule("damaged")
+        self.sql("UPDATE schedule SET definition = '{}' WHERE name = 'damaged'")
+
+    def mend(self):
+        self.cluster.tool("schedule", "delete", "damaged", "--reason", "it is damaged")
 
 
 class ArchiveHasNoDay(Fault):
@@ -692,7 +721,7 @@ class ServersDie(Fault):
 
 OVERDUE_LIMIT = 2  # of the supervisors; see AttemptsExpire
 STAGES = (
-    (OrdersFail, AgentsDie, RemoteIsAway, BindingIsLost, ServiceFileIsBroken, BulkActionFails, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
+    (OrdersFail, AgentsDie, RemoteIsAway, BindingIsLost, ServiceFileIsBroken, BulkActionFails, ScheduleIsRefused, ScheduleIsDamaged, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
      ClientIsGone, WebhookIsAway, WebhookHasNoQueue, WebhookIsSlow, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
     (DatabaseRefuses,),  # dead letters are requeued: so no nonsense may lie next to them
     (ServersStutter,),

@@ -87,6 +87,15 @@ static void identify_backend(struct sim_input *input, struct sim_output *output)
     sim_output_int(output, 0, sim_session_pid(input->transaction->session));
 }
 
+/* There is no schedule: the answer says so as one that leads no more would. */
+static void ask_schedules(struct sim_input *input, struct sim_output *output)
+{
+    (void)input;
+    sim_output_begin(output, 5);
+    sim_output_row(output);
+    sim_output_bool(output, 0, false);
+}
+
 void sim_no_keys(struct sim_input *input, struct sim_output *output)
 {
     (void)input;
@@ -102,6 +111,7 @@ const struct sim_statement SIM_LEAD_STATEMENTS[] = {
     SIM_SCALARS("sweep", sim_sweep, true),
     SIM_SCALARS("sweep_keys", sim_no_keys, false),
     SIM_SCALARS("wake", sim_wake, true),
+    SIM_SCALARS("ask_schedules", ask_schedules, false),
     SIM_SCALARS("wake_keys", sim_no_keys, false),
     SIM_SCALARS("set_config('statement_timeout'", set_up_session, false),
     SIM_SCALARS("current_setting('fsync')", check_server, false),

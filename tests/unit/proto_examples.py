@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 SOURCE, TOOL = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 PROTO = os.path.join(SOURCE, "proto")
 MESSAGES = ["submission", "request", "reply", "service_report", "status", "command", "command_result", "alert",
-            "service_control", "workflow", "cases", "service"]
+            "service_control", "workflow", "cases", "schedule", "service"]
 # For other readers: C writes a dossier and never reads it. workflow_simulate.py has the tool read the profiles, by a workflow.
 WRITTEN = ["dossier", "profile"]
 faults = []
@@ -137,7 +137,7 @@ def check_asyncapi():
     with open(os.path.join(PROTO, "asyncapi.yaml"), encoding="utf-8") as file:
         text = file.read()
     named = set(re.findall(r"\./([a-z_]+\.schema\.json)", text))
-    wanted = {message + ".schema.json" for message in MESSAGES if message not in ("workflow", "cases", "service")}
+    wanted = {message + ".schema.json" for message in MESSAGES if message not in ("workflow", "cases", "schedule", "service")}
     if named != wanted:
         faults.append(f"asyncapi.yaml names {sorted(named)}, the messages are {sorted(wanted)}")
 

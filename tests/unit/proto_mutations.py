@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator
 SOURCE, TOOL = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 PROTO = SOURCE / "proto"
 MESSAGES = ("submission", "request", "reply", "service_report", "status", "command", "command_result", "alert", "service_control", "workflow",
-            "cases", "service")
+            "cases", "schedule", "service")
 STEERS = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 LINE_MAX = 700
 EXAMPLES_MAX = 12  # of a message; the largest

@@ -5,6 +5,7 @@
 #ifndef MG_TESTS_WIRE_READERS_H
 #define MG_TESTS_WIRE_READERS_H
 
+#include "schedule/schedule.h"
 #include "service/service.h"
 #include "wire/alert.h"
 #include "wire/command.h"
@@ -97,6 +98,17 @@ static enum mg_class read_workflow(struct mg_slice text, struct mg_arena *arena,
     return class;
 }
 
+static enum mg_class read_schedule(struct mg_slice text, struct mg_arena *arena, struct mg_err *err)
+{
+    struct mg_schedule *schedule = NULL;
+    enum mg_class class = mg_schedule_parse(text, NULL, &schedule, err);
+    (void)arena; /* of the common signature */
+    if (class == MG_OK) {
+        mg_schedule_destroy(schedule);
+    }
+    return class;
+}
+
 static enum mg_class read_service(struct mg_slice text, struct mg_arena *arena, struct mg_err *err)
 {
     struct mg_service *service = NULL;
@@ -118,6 +130,7 @@ static const struct {
     {"alert", read_alert},           {"command_result", read_command_result},
     {"workflow", read_workflow},     {"cases", read_cases},
     {"service", read_service},       {"service_control", read_service_control},
+    {"schedule", read_schedule},
 };
 #define READER_COUNT (sizeof(READERS) / sizeof(READERS[0]))
 

@@ -523,7 +523,7 @@ static void run_next(struct commit_job *job)
     struct range range = job->ranges[job->range_count - 1];
     struct mg_store_write write;
     struct mg_store_lines lines;
-    struct mg_pg_statement statements[MG_STORE_WRITE_STATEMENTS + MG_STORE_LINE_STATEMENTS + 1];
+    struct mg_pg_statement statements[MG_STORE_WRITE_STATEMENTS + MG_STORE_LINE_STATEMENTS + 2];
     int count = 0;
     mg_store_write_begin(&write);
     mg_store_lines_begin(&lines);

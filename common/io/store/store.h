@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 39 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 40 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -254,6 +254,7 @@ struct mg_turn {
     char order_id[MG_ORDER_ID_MAX + 1]; /* "": none */
     uint32_t generation;
 };
+struct mg_slot_write;
 
 enum mg_write_result {
     MG_WRITE_DONE,
@@ -280,6 +281,8 @@ struct mg_order_write {
     const struct mg_taken_signal *taken;
     int taken_count;
     struct mg_line_move line;
+    const struct mg_slot_write
+        *slot; /* of a schedule that makes the order (store/schedules.h); NULL: none does */
     const char *locked_by;
     bool is_hasty;   /* of all in one commit: waits for no lock, and for no statement, longer than a moment */
     bool is_patient; /* of all: a statement may nevertheless take its whole time */
@@ -628,7 +631,13 @@ enum mg_report {
     /* hot, keep (NULL: for ever), each also in ms, by_whom, reason, set_at, number of partitions from today
      * on, oldest kept day */
     MG_REPORT_RETENTION,
-    MG_REPORT_ALERTS,    /* $1 'open' (of 100,000 of them) or 'all', $2 limit */
+    MG_REPORT_ALERTS, /* $1 'open' (of 100,000 of them) or 'all', $2 limit */
+    /* By name: schedule, workflow, zone, is_paused, next_slot, next_at, next_local, upcoming, last_end,
+     * last_slot, last_order, skipped, version, by_whom, reason, changed_at */
+    MG_REPORT_SCHEDULES,
+    MG_REPORT_SCHEDULE, /* $1 name: the same and its definition */
+    /* $1 name, $2 limit: slot, end, order_id, state, slots, text, by_whom, at, the newest first */
+    MG_REPORT_SCHEDULE_RUNS,
     MG_REPORT_WORKFLOWS, /* name, version, loaded_at, open orders (of 100,000 in all) */
     /* workflow, step, and the number of orders in which the step is done, failed, unknown, waiting (also for
      * its undo), running, undone, or skipped; of the newest MG_STEPS_COUNTED_ORDERS orders of the last day,

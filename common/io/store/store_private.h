@@ -139,6 +139,7 @@ int mg_store_index_of(const struct mg_rows *rows, int row, int count, struct mg_
 struct mg_store_write {
     struct mg_pg_params params[MG_STORE_WRITE_STATEMENTS];
     int64_t row_counts[MG_STORE_WRITE_STATEMENTS];
+    struct mg_pg_params *slots; /* of orders that schedules made; NULL: of none. Owned */
 };
 /* The moves of orders in the lines of their keys (store/line_rows.c); without a move there is no statement.
  */
@@ -156,9 +157,16 @@ void mg_store_lines_take(const struct mg_rows *rows, struct mg_order_write *writ
 void mg_store_lines_finish(struct mg_store_lines *lines);
 void mg_store_write_begin(struct mg_store_write *write);
 void mg_store_write_add(struct mg_store_write *write, const struct mg_order_write *from);
-/* The statements of the added rows, at most MG_STORE_WRITE_STATEMENTS, to be sent as one call. */
+/* The statements of the added rows, at most MG_STORE_WRITE_STATEMENTS and one for slots, to be sent as one
+ * call. */
 int mg_store_write_list(struct mg_store_write *write, struct mg_pg_statement *ret_statements);
 void mg_store_write_finish(struct mg_store_write *write);
+
+/* schedule_rows.c: the parameters of the statement that records slots. */
+struct mg_slot_write; /* store/schedules.h */
+extern const struct mg_sql MG_STORE_SETTLE_SLOTS;
+void mg_store_slots_begin(struct mg_pg_params *params);
+void mg_store_slots_add(struct mg_pg_params *params, const struct mg_slot_write *slot);
 
 /* The first statement of a call that waits for no lock, and for no other of its statements, longer than a
  * moment. The search for a slow order among many takes some of these moments, and other orders wait for it.

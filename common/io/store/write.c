@@ -5,6 +5,7 @@
  * then finds the failed guards.
  */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/order.h"
@@ -112,7 +113,7 @@ static_assert(OLD_ORDER_COUNT < MG_PG_PARAMS_MAX && NEW_ORDER_COUNT <= MG_PG_PAR
                   NEW_LABEL_COUNT <= MG_PG_PARAMS_MAX && NEW_EVENT_COUNT <= MG_PG_PARAMS_MAX &&
                   NEW_ALERT_COUNT <= MG_PG_PARAMS_MAX,
               "a parameter for each column, and one for the guard");
-static_assert(MG_STORE_WRITE_STATEMENTS <= MG_PG_STATEMENTS_MAX, "one call sends them all");
+static_assert(MG_STORE_WRITE_STATEMENTS + 2 <= MG_PG_STATEMENTS_MAX, "one call sends them all");
 static_assert(MG_PG_PARAMS_MAX == 40, "NUMBERED has as many numbers");
 
 /* In the order of sending: guarded ones first. Alerts are closed before others are opened; for each (code,
@@ -212,6 +213,7 @@ void mg_store_write_begin(struct mg_store_write *write)
         [INSERT_STEPS] = TYPES(NEW_STEPS),   [INSERT_PAYLOADS] = TYPES(PAYLOADS),
         [INSERT_LABELS] = TYPES(LABELS),     [INSERT_EVENTS] = TYPES(EVENTS),
         [CLOSE_ALERTS] = TYPES(OLD_ALERTS),  [OPEN_ALERTS] = TYPES(NEW_ALERTS)};
+    write->slots = NULL;
     for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++) {
         write->row_counts[i] = 0;
         mg_pg_params_init(&write->params[i]);
@@ -354,6 +356,20 @@ static void push_alert(struct mg_store_write *write, const struct mg_alert_write
     }
 }
 
+/* Few orders have one, and the others pay nothing for its arrays. */
+static void push_slot(struct mg_store_write *write, const struct mg_slot_write *slot)
+{
+    if (write->slots == NULL) {
+        write->slots = calloc(1, sizeof(*write->slots));
+        if (write->slots == NULL) {
+            write->params[INSERT_EVENTS].failed = write->params[INSERT_EVENTS].is_out_of_memory = true;
+            return;
+        }
+        mg_store_slots_begin(write->slots);
+    }
+    mg_store_slots_add(write->slots, slot);
+}
+
 void mg_store_write_add(struct mg_store_write *write, const struct mg_order_write *from)
 {
     push_order(write, from);
@@ -379,6 +395,9 @@ void mg_store_write_add(struct mg_store_write *write, const struct mg_order_writ
             push_alert(write, &from->alerts[i]);
         }
     }
+    if (from->slot != NULL) {
+        push_slot(write, from->slot);
+    }
 }
 
 int mg_store_write_list(struct mg_store_write *write, struct mg_pg_statement *ret_statements)
@@ -393,6 +412,9 @@ int mg_store_write_list(struct mg_store_write *write, struct mg_pg_statement *re
         }
         ret_statements[count++] = (struct mg_pg_statement){&STATEMENTS[i], &write->params[i]};
     }
+    if (write->slots != NULL) {
+        ret_statements[count++] = (struct mg_pg_statement){&MG_STORE_SETTLE_SLOTS, write->slots};
+    }
     return count;
 }
 
@@ -400,5 +422,9 @@ void mg_store_write_finish(struct mg_store_write *write)
 {
     for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++) {
         mg_pg_params_finish(&write->params[i]);
+    }
+    if (write->slots != NULL) {
+        mg_pg_params_finish(write->slots);
+        free(write->slots);
     }
 }

@@ -12,12 +12,14 @@ const VIEWS = [
   {path: "/alerts", name: "Alerts", key: "a", file: "/alerts.js"},
   {path: "/dead", name: "Dead letters", key: "d", file: "/dead.js"},
   {path: "/services", name: "Services", key: "s", file: "/services.js"},
+  {path: "/schedules", name: "Schedules", key: "c", file: "/schedules.js"},
   {path: "/workflows", name: "Workflows", key: "w", file: "/workflows.js"},
 ];
 const ONE_OF = [ // views of one object, below the list of all
   {below: "/orders", name: "Order", file: "/order.js"},
   {below: "/bulk", name: "Bulk action", file: "/bulk.js"},
   {below: "/waiting", name: "Waiting", file: "/waiting.js"},
+  {below: "/schedules", name: "Schedule", file: "/schedule.js"},
 ];
 const FIND = {path: "/find", name: "Search", file: "/find.js"};
 const LOGIN = {...VIEWS[0], path: "/login"};

@@ -33,9 +33,9 @@ function needs(data) {
   }
   for (const row of of("alerts")) {
     const about = ABOUT_ORDERS[row.word];
-    found.push({isBad: true, href: about ? "/failures" : row.word === "dead_letter" ? "/dead" : row.word === "bulk_stopped" ? "/bulk" : "/alerts",
+    found.push({isBad: true, href: about ? "/failures" : row.word === "dead_letter" ? "/dead" : row.word === "bulk_stopped" ? "/bulk" : row.word === "schedule_missed" ? "/schedules" : "/alerts",
       text: `${about ? plural(row.number, ...about) : plural(row.number, `alert ${row.word.replaceAll("_", " ")} is open`, `alerts ${row.word.replaceAll("_", " ")} are open`)}, since ${duration(row.oldest_ms)}.`,
-      what: about ? "See the failures." : row.word === "dead_letter" ? "See the dead letters." : row.word === "bulk_stopped" ? "See the bulk actions." : "See the alerts."});
+      what: about ? "See the failures." : row.word === "dead_letter" ? "See the dead letters." : row.word === "bulk_stopped" ? "See the bulk actions." : row.word === "schedule_missed" ? "See the schedules." : "See the alerts."});
   }
   for (const row of of("owed")) {
     if (Number(row.oldest_ms) > OWED_LATE_MS) found.push({isBad: false, text: `${plural(row.number, "status is", "statuses are")} owed to clients, the oldest for ${duration(row.oldest_ms)}.`, what: "A client's queue is missing or full. Delivery is retried at growing intervals, and given up after a day."});

@@ -290,6 +290,51 @@ START_TEST(a_page_receives_what_the_store_answers)
 }
 END_TEST
 
+/* Would catch: a resumed schedule without its next slots, a run under another order's id, a change that
+ * overwrites another. */
+START_TEST(a_schedule_is_paused_resumed_and_run)
+{
+    const struct mg_slot_row row = {
+        .is_found = true,
+        .definition = mg_slice_of("{\"schedule\":\"nightly\",\"workflow\":\"w\",\"every\":\"10s\"}"),
+        .now_ms = 7000};
+    struct mg_http_exchange request = change("/api/v1/schedules/nightly/pause", RESUME_BODY);
+    (void)fake_send(&request);
+    void *arg = question_take(FAKE_SCHEDULE_CHANGE);
+    ck_assert_int_eq(fake.schedule_change.verb, MG_SCHEDULE_PAUSE);
+    ck_assert_uint_eq(fake.schedule_change.version, 7);
+    fake.schedule_changed(arg, MG_CHANGE_CONFLICT, 0, NULL);
+    assert_answer(&request, 409, "reload");
+    request = change("/api/v1/schedules/nightly/resume", RESUME_BODY);
+    (void)fake_send(&request);
+    fake.schedule_read(question_take(FAKE_SCHEDULE), &row, NULL);
+    arg = question_take(FAKE_SCHEDULE_CHANGE);
+    ck_assert_int_eq(fake.schedule_change.verb, MG_SCHEDULE_RESUME);
+    ck_assert_int_eq(fake.schedule_change.upcoming_count, MG_UPCOMING_MAX);
+    ck_assert_int_eq(fake.schedule_change.next_at_ms, 10000);
+    fake.schedule_changed(arg, MG_CHANGE_DONE, 8, NULL);
+    assert_answer(&request, 200, "version 8");
+    request = change("/api/v1/schedules/nightly/run", ACK_BODY);
+    (void)fake_send(&request);
+    fake.schedule_read(question_take(FAKE_SCHEDULE), &row, NULL);
+    answer_note(NULL);
+    ck_assert_str_eq(fake.verb, "schedule run");
+    ck_assert_int_eq(fake.command.kind, MG_CAUSE_FIRE);
+    ck_assert_int_eq(fake.command.slot_ms, 7000);
+    ck_assert_str_eq(fake.command.schedule, "nightly");
+    const struct mg_command_result result = {.verdict = MG_COMMAND_DONE};
+    answer_command(&result);
+    assert_answer(&request, 200, "");
+    request = change("/api/v1/schedules/none/run", ACK_BODY);
+    (void)fake_send(&request);
+    const struct mg_slot_row none = {.is_found = false};
+    fake.schedule_read(question_take(FAKE_SCHEDULE), &none, NULL);
+    assert_answer(&request, 404, "unknown schedule");
+    request = change("/api/v1/schedules/nightly/delete", RESUME_BODY);
+    ck_assert_uint_eq(fake_send(&request), 400);
+}
+END_TEST
+
 /* Would catch: a bulk action of more orders than were confirmed; one that only seems to have begun. */
 START_TEST(a_bulk_action_takes_the_confirmed_orders_or_names_the_obstacle)
 {
@@ -539,6 +584,7 @@ int main(void)
     tcase_add_test(tests, a_click_is_one_command_of_one_person_for_one_change);
     tcase_add_test(tests, a_change_continues_after_its_page_is_gone);
     tcase_add_test(tests, a_page_receives_what_the_store_answers);
+    tcase_add_test(tests, a_schedule_is_paused_resumed_and_run);
     tcase_add_test(tests, a_bulk_action_takes_the_confirmed_orders_or_names_the_obstacle);
     tcase_add_test(tests, each_part_of_a_filter_and_each_verb_is_taken_as_it_was_sent);
     tcase_add_test(tests, a_ticket_is_one_bulk_action_for_one_verb_and_filter);

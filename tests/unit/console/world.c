@@ -188,6 +188,8 @@ PLAN(failures)
 PLAN(alerts)
 PLAN(services)
 PLAN(workflows)
+PLAN(schedules)
+PLAN(schedule)
 PLAN(bulk_list)
 PLAN(bulk)
 PLAN(choice)
@@ -298,6 +300,42 @@ void mg_store_put_setting(struct mg_store *store, const struct mg_service_settin
     keep(fake.rate, sizeof(fake.rate), setting->rate_per_s != NULL ? setting->rate_per_s : "as is");
     fake.setting_put = done;
     ask(FAKE_SETTING, arg);
+}
+
+void mg_store_load_slot(struct mg_store *store, const char *schedule, int64_t slot_ms, mg_store_slot_fn *done,
+                        void *arg)
+{
+    (void)store, (void)slot_ms;
+    keep(fake.subject, sizeof(fake.subject), schedule);
+    fake.schedule_read = done;
+    ask(FAKE_SCHEDULE, arg);
+}
+
+/* The clock and the zones are answered at once. */
+void mg_store_look_zone(struct mg_store *store, const char *zone, int64_t at_ms, mg_store_zone_fn *done,
+                        void *arg)
+{
+    (void)store, (void)zone, (void)at_ms;
+    done(arg, true, 1000, 1000, NULL);
+}
+
+void mg_store_find_slots(struct mg_store *store, const char *zone, const int64_t *minutes, int count,
+                         int64_t after_ms, mg_store_slots_fn *done, void *arg)
+{
+    (void)store, (void)zone, (void)minutes, (void)count;
+    int64_t slot_ms = after_ms + 1;
+    done(arg, &slot_ms, 1, NULL);
+}
+
+void mg_store_change_schedule(struct mg_store *store, const struct mg_schedule_change *wanted,
+                              mg_store_setting_fn *done, void *arg)
+{
+    (void)store;
+    fake.schedule_change = *wanted;
+    keep(fake.by, sizeof(fake.by), wanted->by);
+    keep(fake.subject, sizeof(fake.subject), wanted->schedule);
+    fake.schedule_changed = done;
+    ask(FAKE_SCHEDULE_CHANGE, arg);
 }
 
 void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,

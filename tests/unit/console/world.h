@@ -12,6 +12,7 @@
 #include "fake_clock.h"
 #include "fake_log.h"
 #include "io/store/bulk.h"
+#include "io/store/schedules.h"
 
 #define TOKEN_OPERATOR "a token to act with"
 #define TOKEN_READER   "a token to read with"
@@ -39,6 +40,8 @@ enum fake_question {
     FAKE_START,
     FAKE_BULK,
     FAKE_COMMAND,
+    FAKE_SCHEDULE,
+    FAKE_SCHEDULE_CHANGE,
 };
 
 struct fake_world {
@@ -63,6 +66,8 @@ struct fake_world {
     mg_store_bulk_started_fn *started;
     mg_store_bulk_changed_fn *bulk_changed;
     commanded_fn *commanded;
+    mg_store_slot_fn *schedule_read;
+    mg_store_setting_fn *schedule_changed;
 
     /* the last of each */
     char by[256], verb[128], subject[128], reason[MG_COMMAND_REASON_MAX + 1], detail[512];
@@ -73,6 +78,7 @@ struct fake_world {
     char filter[256]; /* WORKFLOW/STEP/ERROR/SERVICES */
     char bulk_id[MG_UUID_SIZE];
     struct mg_bulk_change bulk_change;
+    struct mg_schedule_change schedule_change;
     int64_t alert_id;
     int settled;
     struct mg_dead_settlement dead;

@@ -416,6 +416,9 @@ void fake_pass_quietly(int64_t ms)
         if (fake.is_owed_open) {
             fake_answer_owed(NULL, 0);
         }
+        if (fake.is_slots_open) {
+            fake_answer_slots(NULL, 0);
+        }
         if (fake.is_write_open) {
             fake_answer_write();
         }

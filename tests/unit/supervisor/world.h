@@ -12,6 +12,7 @@
 #include "fake_loop.h"
 #include "fake_report.h"
 #include "io/store/owed.h"
+#include "io/store/schedules.h"
 #include "supervisor.h"
 #include "wire/alert.h"
 #include "wire/command.h"
@@ -28,8 +29,9 @@ struct fake_world {
 
     bool is_store_up;
     bool is_trying, is_sweep_open, is_wake_open, is_write_open, is_resigning; /* open questions */
-    bool is_counting_away, is_retire_open, is_parked_open, is_owed_open;
+    bool is_counting_away, is_retire_open, is_parked_open, is_owed_open, is_slots_open;
     int passed_orders;
+    int slot_asks;
     int tries, sweeps, wakes, owed_asks, writes, resigned, kept, counts, retires;
     int bite;                      /* of the last retire */
     struct mg_sweep_options asked; /* by the last sweep */
@@ -93,6 +95,7 @@ void fake_answer_parked(const struct mg_parked_queue *queues, int queue_count, c
                         int due_count);
 void fake_answer_parked_failed(void);
 void fake_answer_parked_fenced(void);
+void fake_answer_slots(const struct mg_due_slot *slots, int count);
 void fake_answer_owed(const struct mg_due *dues, int count);
 void fake_answer_owed_failed(void);
 void fake_answer_wake(bool is_leader, bool is_full);

@@ -1,5 +1,5 @@
-/* The supervisor's questions to the store besides the sweep: due parked steps, owed statuses, orders passed
- * by. */
+/* The supervisor's questions to the store besides the sweep: due parked steps, owed statuses, slots of
+ * schedules, orders passed by. */
 #include <assert.h>
 #include <string.h>
 
@@ -7,6 +7,7 @@
 
 static mg_store_parked_fn *parked_done;
 static mg_store_owed_fn *owed_done;
+static mg_store_due_slots_fn *slots_done;
 
 void mg_store_ask_parked(struct mg_store *store, const struct mg_parked_options *options,
                          mg_store_parked_fn *done, void *arg)
@@ -80,6 +81,24 @@ void fake_answer_owed_failed(void)
     assert(fake.is_owed_open);
     fake.is_owed_open = false;
     owed_done(fake_supervisor(), false, NULL, 0, &err);
+}
+
+void mg_store_ask_schedules(struct mg_store *store, uint64_t epoch, const char *holder,
+                            mg_store_due_slots_fn *done, void *arg)
+{
+    (void)store;
+    assert(!fake.is_slots_open && arg == fake_supervisor());
+    assert(epoch == 7 && strcmp(holder, "me") == 0);
+    fake.is_slots_open = true;
+    fake.slot_asks++;
+    slots_done = done;
+}
+
+void fake_answer_slots(const struct mg_due_slot *slots, int count)
+{
+    assert(fake.is_slots_open);
+    fake.is_slots_open = false;
+    slots_done(fake_supervisor(), true, fake_database_ms(), slots, count, NULL);
 }
 
 int mg_store_passed_rows(const struct mg_store *store, struct mg_passed_row *ret_rows, int max)

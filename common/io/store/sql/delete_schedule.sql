@@ -1,0 +1,19 @@
+-- Deletes a schedule in this version, with the rows of its slots; its orders stay. No row: it has another version, or
+-- there is no such schedule.
+-- In this folder: psql -f delete_schedule.sql, with the values below.
+\set name 'nightly'
+\set version '1'
+\set reason ''
+\set by 'me'
+
+WITH written AS (
+    DELETE FROM schedule
+    WHERE name = :'name'::text AND version = :'version'::bigint
+    RETURNING version, definition
+),
+noted AS (
+    INSERT INTO operator_action (by_whom, verb, subject, reason, detail)
+    SELECT :'by'::text, 'schedule delete', :'name'::text, :'reason'::text, json_build_object('version', version, 'definition', definition)
+    FROM written
+)
+SELECT version FROM written;
