@@ -426,6 +426,9 @@ static void cases_read(struct reading *reading)
         answers_read(reading, answers, "/answers", &cases->defaults);
     }
     cases->uncovered = mg_json_get_typed(&object, "uncovered", MG_OPTIONAL, MG_JSON_OBJECT);
+    if (cases->uncovered.data != NULL) {
+        texts_check(reading, cases->uncovered, "/uncovered");
+    }
     struct mg_slice list = mg_json_get_typed(&object, "cases", MG_REQUIRED, MG_JSON_ARRAY);
     int count = list.data != NULL ? elements_count(list) : 0;
     if (list.data != NULL && (count < 1 || count > MG_CASES_MAX)) {
