@@ -6,7 +6,7 @@
 -- changes is null there.
 
 WITH wanted (name, making) AS (VALUES
-    ('order_step_key', $$order_step (((open::json) ->> 'key')) WHERE open IS NOT NULL$$),
+    ('order_step_key', $$order_step (((open::json) ->> 'key') COLLATE "C") WHERE open IS NOT NULL$$),
     ('order_step_since', $$order_step (((open::json) ->> 'since') COLLATE "C", order_id, position) WHERE open IS NOT NULL$$)),
 made AS (
     SELECT i.relname::text AS name, x.indisvalid AS is_valid FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid

@@ -94,7 +94,11 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
         return mg_fire_read(batch, item);
     }
     item->order_id = command->order_id;
-    item->cause = command->kind == MG_CAUSE_SIGNAL ? mg_signal_identity(batch, command)
+    struct mg_slice client = mg_slice_of("");
+    if (command->kind == MG_CAUSE_SIGNAL) {
+        (void)mg_topology_commander(work->delivery->exchange, &client);
+    }
+    item->cause = command->kind == MG_CAUSE_SIGNAL ? mg_signal_identity(batch, command, client)
                                                    : mg_slice_of(command->command_id);
     item->wants_event = work->is_again || !is_supervisors(command->kind);
     return true;
@@ -111,13 +115,13 @@ bool mg_keyed_signal_read(struct mg_batch *batch, struct mg_item *item)
     memset(command, 0, sizeof(*command));
     command->kind = MG_CAUSE_SIGNAL;
     memcpy(command->order_id, found->order_id, sizeof(command->order_id));
-    memcpy(command->command_id, found->signal_id, sizeof(command->command_id));
+    mg_keyed_command_id(found->signal_id, command->command_id);
     memcpy(command->signal, found->signal, sizeof(command->signal));
     memcpy(command->by, found->by, sizeof(command->by));
     command->payload = found->payload;
     item->command = command;
     item->order_id = command->order_id;
-    item->cause = mg_signal_identity(batch, command);
+    item->cause = mg_signal_identity(batch, command, mg_slice_of(found->client));
     item->wants_event = true;
     return true;
 }

@@ -16,8 +16,13 @@ struct mg_look {
     struct mg_keyed *keyed;
     struct mg_work *work; /* held */
     bool is_own;          /* `work` is the signal's own message, and waits for the answer */
-    char signal[MG_NAME_MAX + 1], signal_id[MG_COMMAND_ID_MAX + 1], key[MG_SIGNAL_KEY_MAX + 1];
+    char signal[MG_NAME_MAX + 1], signal_id[MG_KEYED_ID_SIZE], key[MG_SIGNAL_KEY_MAX + 1];
 };
+
+void mg_keyed_command_id(const char *signal_id, char ret_command_id[static MG_COMMAND_ID_MAX + 1])
+{
+    (void)snprintf(ret_command_id, MG_COMMAND_ID_MAX + 1, "%.*s", (int)strcspn(signal_id, "/"), signal_id);
+}
 
 void mg_keyed_init(struct mg_keyed *keyed, struct mg_inbox *inbox, struct mg_outbox *outbox)
 {
@@ -80,7 +85,7 @@ static void own_answer(struct mg_look *look, enum mg_command_verdict verdict, en
 {
     if (look->is_own) {
         struct mg_command_result result = {.verdict = verdict, .signal = outcome};
-        (void)snprintf(result.command_id, sizeof(result.command_id), "%s", look->signal_id);
+        mg_keyed_command_id(look->signal_id, result.command_id);
         (void)snprintf(result.text, sizeof(result.text), "%s", text);
         mg_command_answer_work(look->keyed->outbox, look->work, &result);
     }
@@ -193,9 +198,11 @@ void mg_keyed_signal_keep(struct mg_keyed *keyed, struct mg_work *work, const st
         return;
     }
     (void)snprintf(look->signal, sizeof(look->signal), "%s", command->signal);
-    (void)snprintf(look->signal_id, sizeof(look->signal_id), "%s", command->command_id);
     (void)snprintf(look->key, sizeof(look->key), "%s", command->key);
-    (void)snprintf(name, sizeof(name), "%.*s", (int)client.len, client.len > 0 ? client.data : "");
+    /* A definition can name no client with a longer name: the signal is nobody's, and is refused. */
+    (void)snprintf(name, sizeof(name), "%.*s", client.len <= MG_NAME_MAX ? (int)client.len : 0, client.data);
+    (void)snprintf(look->signal_id, sizeof(look->signal_id), "%s%s%s", command->command_id,
+                   is_client ? "/" : "", name);
     (void)snprintf(by, sizeof(by), "%s%s", is_client ? "client:" : "", is_client ? name : command->by);
     const struct mg_kept_signal signal = {.signal = look->signal,
                                           .signal_id = look->signal_id,

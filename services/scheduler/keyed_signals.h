@@ -13,14 +13,20 @@
 #include "wire/command.h"
 
 /* Where a look leads: a kept signal and its order. Of one piece of internal work. */
+/* The id that a sender gave; of a client followed by "/" and its name, as two clients may give one id. */
+#define MG_KEYED_ID_SIZE (MG_COMMAND_ID_MAX + 1 + MG_NAME_MAX + 1)
+
 struct mg_keyed_signal {
     char order_id[MG_ORDER_ID_MAX + 1];
-    char signal[MG_NAME_MAX + 1], signal_id[MG_COMMAND_ID_MAX + 1], key[MG_SIGNAL_KEY_MAX + 1];
+    char signal[MG_NAME_MAX + 1], signal_id[MG_KEYED_ID_SIZE], key[MG_SIGNAL_KEY_MAX + 1];
     char by[MG_COMMAND_BY_MAX + 1], client[MG_NAME_MAX + 1];
     bool is_client;          /* its sender is a client, else an operator */
     bool is_own;             /* the origin is the signal's own message, whose sender gets an answer */
     struct mg_slice payload; /* after the struct */
 };
+
+/* The id that its sender gave, without the client. */
+void mg_keyed_command_id(const char *signal_id, char ret_command_id[static MG_COMMAND_ID_MAX + 1]);
 
 struct mg_look;
 LIST_HEAD(mg_look_list, mg_look);

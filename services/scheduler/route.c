@@ -23,7 +23,7 @@ static void forged_set_aside(struct mg_outbox *outbox, struct mg_work *work)
                                 .kind = MG_SEND_REJECTED,
                                 .exchange = "",
                                 .routing_key = MG_QUEUE_DEAD,
-                                .type = "reply",
+                                .type = work->lane == MG_LANE_REPLIES ? "reply" : "command",
                                 .message_id = delivery->message_id,
                                 .correlation_id = delivery->correlation_id,
                                 .origin = delivery->exchange,

@@ -357,9 +357,13 @@ enum mg_callback_end mg_callback_decide(struct mg_batch *batch, struct mg_item *
         return MG_CALLBACK_OPEN;
     }
     bool is_refused = reply->outcome == MG_OUTCOME_PERMANENT;
+    const struct mg_step *before = &fold->record->order.steps[step];
+    bool has_end = mg_step_is_backward(before) || before->state == MG_STEP_DONE ||
+                   before->state == MG_STEP_SKIPPED || before->state == MG_STEP_FAILED;
     if (reply->outcome != MG_OUTCOME_DONE && !is_refused) {
-        item->why = mg_arena_text(batch->arena, mg_slice_of(reply->error_text));
-        return MG_CALLBACK_OPEN;
+        item->why = has_end ? "late: the step has its end"
+                            : mg_arena_text(batch->arena, mg_slice_of(reply->error_text));
+        return has_end ? MG_CALLBACK_LATE : MG_CALLBACK_OPEN;
     }
     struct mg_cause cause = {.kind = MG_CAUSE_SIGNAL,
                              .step = step,
@@ -374,10 +378,7 @@ enum mg_callback_end mg_callback_decide(struct mg_batch *batch, struct mg_item *
     if (mg_fold_cause(batch, item, &cause, &brought, story) == MG_GO) {
         return MG_CALLBACK_TAKEN;
     }
-    bool may_pass = is_refused && !mg_step_is_backward(&fold->record->order.steps[step]) &&
-                    fold->record->order.steps[step].state != MG_STEP_DONE &&
-                    fold->record->order.steps[step].state != MG_STEP_FAILED;
-    return may_pass ? MG_CALLBACK_AGAIN : MG_CALLBACK_LATE;
+    return is_refused && !has_end ? MG_CALLBACK_AGAIN : MG_CALLBACK_LATE;
 }
 
 /* ---- requests that the broker did not confirm ---- */

@@ -21,11 +21,13 @@
 #include "order_input.h"
 #include "workflow/answer_conditions.h"
 
-struct mg_slice mg_signal_identity(struct mg_batch *batch, const struct mg_command *command)
+struct mg_slice mg_signal_identity(struct mg_batch *batch, const struct mg_command *command,
+                                   struct mg_slice client)
 {
     bool is_callback = command->step[0] != '\0';
-    return mg_slice_of(mg_arena_printf(batch->arena, "%s%s/%s", is_callback ? "callback." : "",
-                                       is_callback ? command->step : command->signal, command->command_id));
+    return mg_slice_of(mg_arena_printf(batch->arena, "%s%s/%s%s%.*s", is_callback ? "callback." : "",
+                                       is_callback ? command->step : command->signal, command->command_id,
+                                       client.len > 0 ? "/" : "", (int)client.len, client.data));
 }
 
 static void answer(struct mg_batch *batch, struct mg_item *item, enum mg_signal_outcome outcome,

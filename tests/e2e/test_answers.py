@@ -92,6 +92,38 @@ def orders_ask(s, ask, ids):
     assert events[-1]["state"] == "compensated" and events[0]["version"] == 1, events
 
 
+def signals_ask(s, ask):
+    """An order that waits for an event of its key, and another of its line that waits for its turn."""
+    wait = {"signal": "paid", "key": "${/payload/key}", "within": "1h"}
+    s.load_workflow("awaits", [{"step": "await", "wait": wait}, step("charge", "payment")], on_failure="error",
+                    sequence={"key": "${/payload/line}", "on_error": "hold"})
+    first, failed, last = [s.client.submit("awaits", {"key": f"k-{n}", "line": "one"}) for n in range(3)]
+    s.wait_step(first, "await", "waiting")
+    assert ask("order signal", first.order_id, "paid", *WHY)["signal"] == "taken"
+    s.wait_state(first, "processed")
+    s.wait_step(failed, "await", "waiting")
+    s.remote("payment").switch("decline")
+    assert ask("signal send", "paid", "--key", "k-1", *WHY)["signal"] == "taken"
+    s.wait_state(failed, "error")
+    s.remote("payment").switch("order")
+    ask("order release", failed.order_id, *WHY)
+    s.wait_step(last, "await", "waiting")
+
+
+def schedules_ask(s, ask):
+    path = s.scratch / "schedule.json"
+    path.write_text(json.dumps({"schedule": "nightly", "workflow": "stops", "cron": "0 2 * * *", "zone": "UTC",
+                                "payload": {"price": 14}}), encoding="utf-8")
+    assert [row["verdict"] for row in ask("schedule load", path, *WHY)] == ["loaded"]
+    assert [row["schedule"] for row in ask("schedule list")] == ["nightly"]
+    ask("schedule pause", "nightly", *WHY)
+    ask("schedule resume", "nightly", *WHY)
+    ask("schedule run", "nightly", *WHY)
+    ask("schedule backfill", "nightly", "--since", "2d", *WHY)
+    assert ask("schedule show", "nightly")["schedule"]["schedule"] == "nightly"
+    ask("schedule delete", "nightly", *WHY)
+
+
 def services_ask(s, ask):
     s.rows("INSERT INTO service_control (service, is_paused, version, reason, by_whom) VALUES ('gone', false, 1, 'x', 'x') RETURNING 1")
     ask("service pause", "payment", "--for", "1h", *WHY)
@@ -158,6 +190,8 @@ def ask_all(s, form):
     s.load_workflow("stops", [step("charge", "payment")], on_failure="error", output={"paid": "${/payload/price}"})
     ask = Asking(s, form)
     orders_ask(s, ask, fail(s, 8))
+    signals_ask(s, ask)
+    schedules_ask(s, ask)
     services_ask(s, ask)
     bulk_ask(ask)
     system_ask(s, ask, s.cluster.env_of("deployer", "owner"))

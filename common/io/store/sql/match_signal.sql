@@ -6,7 +6,7 @@
 
 SELECT s.order_id, k.signal_id, k.payload, k.by_whom, k.client
 FROM signal_by_key k
-JOIN order_step s ON s.open IS NOT NULL AND s.open::json ->> 'key' = :'signal'::text || '/' || :'key'::text
+JOIN order_step s ON s.open IS NOT NULL AND (s.open::json ->> 'key') COLLATE "C" = :'signal'::text || '/' || :'key'::text
     AND s.state = 'waiting'
 WHERE k.signal = :'signal'::text AND k.key = :'key'::text AND k.taken_by IS NULL
     AND k.received_at > clock_timestamp() - :kept_days * interval '1 day'
