@@ -102,8 +102,8 @@ static const struct mg_sql END_STALLED = {
     " AND usename = current_user AND pid <> pg_backend_pid() AND state = 'active'"
     " AND wait_event = 'ClientRead' AND state_change < clock_timestamp() - interval '5 s'"};
 
-static_assert(1 + MG_STORE_WRITE_STATEMENTS + MG_STORE_LINE_STATEMENTS <= MG_PG_STATEMENTS_MAX,
-              "one call sends them all, and what hastens them");
+static_assert(2 + MG_STORE_WRITE_STATEMENTS + MG_STORE_LINE_STATEMENTS <= MG_PG_STATEMENTS_MAX,
+              "one call sends them all, that of slots, and the one that hastens them");
 
 struct range {
     int from, to; /* indices into `sorted`, half open */
