@@ -35,6 +35,10 @@ CREATE TABLE signal_by_key (
 );
 CREATE INDEX signal_by_key_free ON signal_by_key (signal, key, received_at) WHERE taken_by IS NULL;
 
+-- For those who count the steps that wait for a signal, and may not read what came (`open`).
+CREATE VIEW step_awaiting AS
+    SELECT order_id, step FROM order_step WHERE open IS NOT NULL AND reason = 'awaiting_signal';
+
 -- With the signals that have come and have not ended their step.
 CREATE OR REPLACE FUNCTION makegood_dossier(wanted text, is_shown boolean DEFAULT false) RETURNS json LANGUAGE sql STABLE AS $$
     SELECT json_build_object('v', 1, 'order_id', p.order_id, 'exported_at', makegood_time(clock_timestamp()),

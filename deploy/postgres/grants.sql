@@ -51,6 +51,7 @@ BEGIN
             ' wake_at, workflow, created_at, updated_at, is_high), UPDATE (wake_at)'),
         ('makegood_supervisor', 'order_step', 'SELECT (order_id, step, service, attempt, state, reason, complete_by, due_at,'
             ' parked_high, parked_until, is_accepted), UPDATE (parked_high, parked_until)'),
+        ('makegood_supervisor', 'step_awaiting', 'SELECT'),
         ('makegood_supervisor', 'order_event', 'SELECT (order_id, version, at, owed, owed_asked_at, owed_to),'
             ' UPDATE (owed_asked_at)'),
         -- of lines no key, which may hold a part of a payload

@@ -171,6 +171,13 @@ static const char *casts_of(enum mg_report report)
         return "ttttmml";
     case MG_REPORT_BULK_ORDERS:
         return "ttoi";
+    case MG_REPORT_AWAITING:
+        return "ttttii";
+    case MG_REPORT_LINE:
+        return "tti";
+    case MG_REPORT_SCHEDULE_RUNS:
+        return "ti";
+    case MG_REPORT_SCHEDULE:
     case MG_REPORT_BULK:
     case MG_REPORT_VERSIONS:
     case MG_REPORT_ORDER:

@@ -10,7 +10,7 @@ WITH orders AS MATERIALIZED (
     ),
     owed AS MATERIALIZED (SELECT at FROM order_event WHERE owed ORDER BY owed_to, at LIMIT 100000),
     waits AS MATERIALIZED (
-        SELECT order_id, step FROM order_step WHERE open IS NOT NULL AND reason = 'awaiting_signal' LIMIT 100000
+        SELECT order_id, step FROM step_awaiting LIMIT 100000
     )
 SELECT 'orders' AS figure, process_state::text AS word, workflow, count(*) AS number,
     CASE WHEN isfinite(min(created_at)) THEN floor(extract(epoch FROM clock_timestamp() - min(created_at)) * 1000)::bigint
