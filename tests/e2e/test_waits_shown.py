@@ -43,6 +43,8 @@ def the_tool_shows_who_has_signed_and_what_a_step_waits_for(s):
     refused = s.cluster.tool("order", "list", "--waiting", "approved", "--state", "error", check=False)
     assert refused.returncode == 2 and "--waiting goes with" in refused.stderr, refused
 
+    services = json.loads(s.cluster.tool("service", "list", "-o", "json").stdout)  # a step that waits names none
+    assert services and all(service["service"] for service in services), services
     shown = s.cluster.tool("order", "show", order.order_id).stdout
     assert "waits for signal approved until" in shown and "(1 of 2, by ann); then it fails" in shown, shown
     explained = s.cluster.tool("order", "explain", order.order_id).stdout

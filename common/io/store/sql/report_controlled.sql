@@ -1,5 +1,5 @@
 -- Each service with its settings and its agents as one row. A service without agents and settings is there if the
--- newest version of a workflow names it.
+-- newest version of a workflow names it. A step that waits names none.
 -- In this folder: psql -f report_controlled.sql
 
 WITH seen AS (
@@ -33,6 +33,7 @@ FULL JOIN (
     SELECT DISTINCT step->>'service' AS service
     FROM (SELECT name, max(version) AS version FROM workflow GROUP BY name) v
     JOIN workflow w USING (name, version), makegood_elements(makegood_json(w.definition), 'steps') AS step
+    WHERE step->>'service' IS NOT NULL
 ) u USING (service)
 ORDER BY service
 LIMIT 10000;
