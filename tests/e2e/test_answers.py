@@ -94,8 +94,8 @@ def orders_ask(s, ask, ids):
 
 def signals_ask(s, ask):
     """An order that waits for an event of its key, and another of its line that waits for its turn."""
-    wait = {"signal": "paid", "key": "${/payload/key}", "within": "1h"}
-    s.load_workflow("awaits", [{"step": "await", "wait": wait}, step("charge", "payment")], on_failure="error",
+    wait = {"signal": "paid", "key": "payload.key", "within": "2m"}
+    s.load_workflow("awaits", [{"step": "await", "wait": wait}, step("charge", "payment", after=["await"])], on_failure="error",
                     sequence={"key": "${/payload/line}", "on_error": "hold"})
     first, failed, last = [s.client.submit("awaits", {"key": f"k-{n}", "line": "one"}) for n in range(3)]
     s.wait_step(first, "await", "waiting")
