@@ -27,7 +27,8 @@ VALUES = {"null": None, "true": True, "5": 5, "-1": -1, "0.5": 0.5, "40 digits":
 BODIES = {"nothing": b"", "no JSON": b"{", "two values": b"{} {}", "a byte order mark": b"\xef\xbb\xbf{}", "UTF-16": "{}".encode("utf-16"), "no UTF-8": b'{"\xff": 1}',
           "50,000 levels": b"[" * 50_000, "NULs": b"\0" * 100, "a list": b"[]", "a number": b"5", "1 MB": b'{"a": "' + b"x" * 1_000_000 + b'"}'}
 GOOD = {"order_id": "good-1", "Idempotency-Key": '"key-1"', "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "label": "customer=17",
-        "state": "processed", "cursor": "", "wait": "10ms", "Last-Event-ID": "1", "after": "1"}
+        "state": "processed", "cursor": "", "wait": "10ms", "Last-Event-ID": "1", "after": "1",
+        "signal": "approved", "key": "invoice/17", "token": "none"}
 
 
 def request_of(method, target, headers=(), body=None):
@@ -51,7 +52,7 @@ def target_of(path, parameters, name="", value=b"", is_raw=False):
         return text if is_raw and of == name else urllib.parse.quote(text, safe="").encode()
 
     target = re.sub(rb"\{(\w+)\}", lambda found: shown(found.group(1).decode()), path.encode())
-    query = [of["name"].encode() + b"=" + shown(of["name"]) for of in parameters if of["in"] == "query" and (of["name"] == name or of["name"] == "wait")]
+    query = [of["name"].encode() + b"=" + shown(of["name"]) for of in parameters if of["in"] == "query" and (of["name"] in (name, "wait") or of.get("required"))]
     return target + (b"?" + b"&".join(query) if query else b"")
 
 

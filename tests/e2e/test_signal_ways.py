@@ -1,6 +1,7 @@
 """Signals and callbacks over HTTP that end the waits of real orders: from the client's request to the end of the order."""
 
 import json
+import pathlib
 import uuid
 
 from harness import COLLECTIONS, Order, scenario, step
@@ -8,6 +9,7 @@ from test_gateway import TOKENS
 from test_gateway_signals import Gateway, RIGHTS, token_of
 from test_signals import SECRETS, signal_step
 
+SAMPLES = pathlib.Path(__file__).parents[2] / "deploy/sample/workflows"
 SECRET = "0123456789abcdef0123456789abcdef"  # as SECRETS holds it
 
 
@@ -55,6 +57,23 @@ def a_signal_over_http_finds_its_order_by_a_key(s):
     status, answer = door.signal(f"/v1/signals/approved?key={late}", "2", key="evt-2")
     assert status == 200, answer
     assert door.get(orders[1])["state"] == "processed"
+
+
+@scenario(env={"MAKEGOOD_CALLBACK_URL": "http://127.0.0.1:9/v1/callbacks", "MAKEGOOD_CALLBACK_SECRET_FILE": SECRETS.name})
+def the_checkout_of_the_documents_ends_by_its_provider_s_callback(s):
+    """Would catch: a recipe that its page promises, and that does not run."""
+    s.cluster.tool("workflow", "load", SAMPLES / "checkout.json")
+    s.remote("payment").switch("accept:600000")
+    door = open_door(s)
+    paid, declined = (Order(post(door, "checkout", total=14), "", "") for _ in range(2))
+    for order in (paid, declined):
+        s.wait_step(order, "charge", "waiting")
+    assert json.loads(door.call_back(token_of(paid.order_id, "charge", 0, SECRET), '{"id": "ch_1", "state": "settled"}')[2])["signal"] == "taken"
+    assert door.get(paid.order_id)["state"] == "processed"
+    assert door.get(paid.order_id)["output"] == {"payment": {"id": "ch_1", "state": "settled"}}
+    refuse = token_of(declined.order_id, "charge", 0, SECRET)
+    s.wait(lambda: door.call_back(refuse, '{"state": "declined"}')[0] == 200, "no copy of the request may act any more")
+    assert door.get(declined.order_id)["state"] == "compensated"
 
 
 @scenario(env={"MAKEGOOD_CALLBACK_URL": "http://127.0.0.1:9/v1/callbacks", "MAKEGOOD_CALLBACK_SECRET_FILE": SECRETS.name})
