@@ -107,13 +107,13 @@ static enum mg_exit_code result_print(struct mg_cli *cli, const struct mg_comman
     if (command->kind == MG_CAUSE_SIGNAL) {
         return signal_print(cli, command, result, codes[result->verdict]);
     }
+    bool is_fire = command->kind == MG_CAUSE_FIRE; /* a slot that is not due has no state to conflict with */
     if (result->verdict != MG_COMMAND_DONE) {
-        enum mg_exit_code code = result->may_pass ? MG_EXIT_CONFLICT : codes[result->verdict];
+        enum mg_exit_code code = is_fire && result->may_pass ? MG_EXIT_CONFLICT : codes[result->verdict];
         return mg_cli_fail(code, "order %s: %s: %s", result->order_id,
                            mg_command_verdict_name(result->verdict), result->text);
     }
     char slot[MG_TIME_TEXT_SIZE];
-    bool is_fire = command->kind == MG_CAUSE_FIRE;
     mg_time_format(command->slot_ms, slot);
     if (cli->is_json) {
         struct mg_answer answer;
