@@ -61,6 +61,7 @@ static void fill_step(struct mg_order_record *record, int index)
     struct mg_step *step = &record->order.steps[index];
     struct mg_step_record *more = &record->steps[index];
     MG_STEP_COLUMNS(MG_EACH, SET);
+    more->open = mg_slice_of(TEXTS[index % 2 == 0 ? 1 : 3]); /* indexes read it: JSON, or none */
     snprintf(step_names[index], sizeof(step_names[index]), "step-%d", index);
     snprintf(services[index], sizeof(services[index]), "service-%d", index);
     record->step_names[index] = step_names[index];

@@ -372,16 +372,20 @@ START_TEST(a_former_leader_asks_nothing)
 END_TEST
 
 /* Would catch: an index that a plain step enters or leaves. Each update of such a step would then write all
- * indexes. */
+ * indexes. A plain step never has `open`. */
 START_TEST(no_index_stands_on_what_a_plain_step_changes)
 {
     ck_assert_str_eq(
         rig_value(&rig,
                   "SELECT string_agg(pg_get_indexdef(indexrelid), '; ' ORDER BY indexrelid::regclass::text)"
                   " FROM pg_index WHERE indrelid = 'order_step'::regclass"),
+        "CREATE INDEX order_step_key ON public.order_step USING btree ((((open)::json ->> 'key'::text)) COLLATE \"C\")"
+        " WHERE (open IS NOT NULL); "
         "CREATE INDEX order_step_parked ON public.order_step USING btree (service, parked_high, parked_until)"
         " WHERE (parked_high IS NOT NULL); "
-        "CREATE UNIQUE INDEX order_step_pkey ON public.order_step USING btree (order_id, step)");
+        "CREATE UNIQUE INDEX order_step_pkey ON public.order_step USING btree (order_id, step); "
+        "CREATE INDEX order_step_since ON public.order_step USING btree ((((open)::json ->> 'since'::text)) COLLATE \"C\", order_id,"
+        " \"position\") WHERE (open IS NOT NULL)");
 }
 END_TEST
 
