@@ -35,7 +35,7 @@ MAY_BE_GOOD = {"NaN", "a number below 0", "a format", "a quote", "a blank", "40 
 ONLY_CHECKED = {"console", "gateway", "dev", "agents", "bulk run", "agent test", "client test", "service test"}
 GOOD = {"FILE": "{folder}/workflow.json", "FILE...": "{folder}/workflow.json", "FILE|NAME": "{folder}/workflow.json", "CASES": "{folder}/cases.json",
         "ORDER": "good", "TEXT": "good", "NAME": "good", "VERSION": "1", "A": "{folder}/workflow.json", "B": "{folder}/workflow.json", "ALERT": "1",
-        "NUMBER": "1", "SERVICE": "shop", "URL": "http://127.0.0.1:1", "BULK": "00000000-0000-0000-0000-000000000001", "FOLDER...": "{folder}",
+        "NUMBER": "1", "SERVICE": "shop", "SCHEDULE": "good", "URL": "http://127.0.0.1:1", "BULK": "00000000-0000-0000-0000-000000000001", "FOLDER...": "{folder}",
         "COMMAND...": "true", "resume|compensate|cancel": "cancel", "bash|zsh|fish": "bash"}
 NEVER_A_NUMBER = {"an escape sequence", "a C1 sequence", "a turn of direction", "no UTF-8", "a line end", "100,000 letters", "depth", "a format",
                   "a quote", "a path", "NaN", "40 digits", "a blank", "nothing"}
@@ -68,6 +68,8 @@ class Table:
         seen = set()
         for verb, (places, options) in self.known.items():
             good = [GOOD[place].format(folder=folder) for place in places]
+            if verb == "schedule load":
+                good = [f"{folder}/schedule.json"]
             needed = ["--reason", "a test"] if "--reason" in options else []
             checked = ["--check-config"] if verb in ONLY_CHECKED else []
             bound = ["--timeout", "2s"] if "--timeout" in options else []
@@ -125,7 +127,10 @@ def prepare(folder):
     cases = {"workflow": "good", "answers": {"one": [{"status": 200, "body": {}}]},
              "cases": [{"case": "all is well", "payload": {}, "expect": {"end": "processed"}}]}
     (folder / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
-    for words in (("db", "migrate", "--migrations", SOURCE / "deploy" / "postgres"), ("workflow", "load", folder / "workflow.json"), ("broker", "apply", "--service", "shop")):
+    schedule = {"schedule": "good", "workflow": "good", "every": "1h"}
+    (folder / "schedule.json").write_text(json.dumps(schedule), encoding="utf-8")
+    for words in (("db", "migrate", "--migrations", SOURCE / "deploy" / "postgres"), ("workflow", "load", folder / "workflow.json"),
+                  ("schedule", "load", folder / "schedule.json", "--reason", "a test"), ("broker", "apply", "--service", "shop")):
         subprocess.run([TOOL, *words], env=environment(), check=True, capture_output=True)
 
 

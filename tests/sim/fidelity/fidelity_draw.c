@@ -128,12 +128,15 @@ static void change_step(struct mg_order_record *record, int index)
 {
     static const char *const NAMES[] = {"reserve", "charge", "ship", "mail"};
     static const char *const SERVICES[] = {"inventory", "payment", "courier", "payment"};
+    static const char *const OPEN[] = {NULL, "{}",
+                                       "{\"since\":\"2026-06-01T00:00:00.000Z\",\"key\":\"paid/1\"}"};
     struct mg_step *step = &record->order.steps[index];
     struct mg_step_record *more = &record->steps[index];
     uint32_t attempt = step->attempt;
     record->step_names[index] = NAMES[index];
     record->services[index] = SERVICES[index];
     MG_STEP_COLUMNS(MG_EACH, DRAW);
+    more->open = mg_slice_of(FIDELITY_ANY(OPEN)); /* indexes read it */
     step->reason = draw_reason();
     step->attempt = attempt + (uint32_t)fidelity_draw(2);
 }
