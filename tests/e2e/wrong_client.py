@@ -22,7 +22,7 @@ class Properties:
     """Those of a message that is taken for an own one."""
 
     def __init__(self, correlation_id: str):
-        self.correlation_id = correlation_id
+        self.correlation_id, self.type = correlation_id, "status"
 
 
 class Link(library.Link):
