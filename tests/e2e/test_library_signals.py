@@ -36,10 +36,12 @@ def a_signal_by_a_library_is_its_clients_and_its_answer_comes_back(s):
     """Would catch: a library whose signals another exchange takes, whose digits change, or that takes any answer for success."""
     s.cluster.tool("broker", "apply", "--client", "shop", "--signal", "paid")
     library = import_library()
-    for client, kind in ((library.Client(s.url, client="shop"), "python"), (Program(s, Installed(s), s.url, "shop"), "c")):
+    # One after the other: two clients of a name share its queue, and take answers from each other.
+    makers = {"python": lambda: library.Client(s.url, client="shop"), "c": lambda: Program(s, Installed(s), s.url, "shop")}
+    for kind, maker in makers.items():
         schedulers = StandIn(s.url)
         try:
-            with client:
+            with maker() as client:
                 if kind == "python":
                     send_python(library, client, schedulers)
                 else:
