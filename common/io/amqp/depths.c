@@ -197,6 +197,18 @@ void mg_broker_look(struct mg_broker *broker, const char *queue)
     }
 }
 
+static bool question_send(struct mg_link *link, const struct mg_watched *watched)
+{
+    amqp_bytes_t name = amqp_cstring_bytes(watched->name);
+    if (watched->is_exchange) {
+        amqp_exchange_declare_t exchange = {
+            .exchange = name, .type = amqp_cstring_bytes("direct"), .passive = 1};
+        return mg_link_send(link, AMQP_EXCHANGE_DECLARE_METHOD, &exchange);
+    }
+    amqp_queue_declare_t queue = {.queue = name, .passive = 1};
+    return mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &queue);
+}
+
 static void watch_next(struct mg_watch_part *part)
 {
     struct mg_link *link = &part->link;
@@ -208,11 +220,7 @@ static void watch_next(struct mg_watch_part *part)
     TAILQ_REMOVE(&part->due, watched, due_entry);
     watched->is_due = false;
     part->asked = watched;
-    amqp_bytes_t name = amqp_cstring_bytes(watched->name);
-    amqp_queue_declare_t queue = {.queue = name, .passive = 1};
-    amqp_exchange_declare_t exchange = {.exchange = name, .type = amqp_cstring_bytes("direct"), .passive = 1};
-    if (watched->is_exchange ? mg_link_send(link, AMQP_EXCHANGE_DECLARE_METHOD, &exchange)
-                             : mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &queue)) {
+    if (question_send(link, watched)) {
         mg_link_asked(link);
     }
 }
