@@ -201,12 +201,12 @@ static bool question_send(struct mg_link *link, const struct mg_watched *watched
 {
     amqp_bytes_t name = amqp_cstring_bytes(watched->name);
     if (watched->is_exchange) {
-        amqp_exchange_declare_t exchange = {
+        amqp_exchange_declare_t declare = {
             .exchange = name, .type = amqp_cstring_bytes("direct"), .passive = 1};
-        return mg_link_send(link, AMQP_EXCHANGE_DECLARE_METHOD, &exchange);
+        return mg_link_send(link, AMQP_EXCHANGE_DECLARE_METHOD, &declare);
     }
-    amqp_queue_declare_t queue = {.queue = name, .passive = 1};
-    return mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &queue);
+    amqp_queue_declare_t declare = {.queue = name, .passive = 1};
+    return mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &declare);
 }
 
 static void watch_next(struct mg_watch_part *part)
