@@ -25,12 +25,7 @@ static void write_add(struct mg_batch *batch, struct mg_fold *fold)
                                            .locked_by = batch->shared->options->instance,
                                            .is_hasty = batch->is_retry,
                                            .is_patient = batch->is_patient};
-}
-
-/* The earlier place is that of the order as it was read. */
-static void line_add(struct mg_fold *fold)
-{
-    fold->write->line.left_generation = fold->before->generation;
+    fold->write->line.left_generation = fold->before->generation; /* the earlier place is the read order's */
 }
 
 static void on_committed(void *arg, const struct mg_err *err)
@@ -50,7 +45,6 @@ void mg_batch_write(struct mg_batch *batch, mg_batch_fn *done)
     for (int i = 0; i < batch->fold_count; i++) {
         if (batch->folds[i]->event_count > 0 && !batch->folds[i]->has_failed) {
             write_add(batch, batch->folds[i]);
-            line_add(batch->folds[i]);
         }
     }
     if (batch->write_count > 0) {

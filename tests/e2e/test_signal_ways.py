@@ -93,4 +93,5 @@ def a_service_ends_its_work_at_the_address_that_it_was_given(s):
     assert door.get(order.order_id)["state"] == "processed"
     status, _, data = door.call_back(token, '{"state": "delivered", "again": true}')
     assert status == 409, (status, data)
+    assert door.call_back(token, '{"state": "on its way", "n": 2}')[0] == 409, "what decides nothing is late, too"
     assert door.call_back(token_of(order.order_id, "ship", 0, "another secret, of somebody else, long"))[0] == 404

@@ -15,13 +15,14 @@ def signal_step(name, signal="approved", after=(), **fields):
     return {"step": name, "after": list(after), "wait": wait, **fields}
 
 
-def send(s, order, signal="approved", payload=None, signal_id=None, by="ann", key=None):
-    """Sends a signal as an operator does, to an order or by a key, and returns the answer."""
+def send(s, order, signal="approved", payload=None, signal_id=None, by="ann", key=None, sender=None):
+    """Sends a signal to an order or by a key, as an operator does or as the client `sender`, and returns the answer."""
     client = s.new_client()
     signal_id, correlation_id = signal_id or str(uuid.uuid4()), str(uuid.uuid4())
     body = {"v": 1, "command_id": signal_id, "command": "signal", "signal": signal, "payload": payload, "by": by, "reason": "a test"}
     body.update({"order_id": order.order_id} if key is None else {"key": key})
-    client.publish(json.dumps(body), "scheduler.commands", exchange="makegood.commands", type="command", message_id=signal_id,
+    exchange, routing_key = (f"makegood.signals.{sender}", signal) if sender else ("makegood.commands", "scheduler.commands")
+    client.publish(json.dumps(body), routing_key, exchange=exchange, type="command", message_id=signal_id,
                    reply_to=client.queue, correlation_id=correlation_id)
     answer, _ = client.wait_message(lambda _, properties: properties.correlation_id == correlation_id, "the answer to the signal")
     client.close()
@@ -77,6 +78,25 @@ def two_people_approve_and_one_of_them_cannot_do_it_twice(s):
     assert send(s, order, payload=True, by="bob")["signal"] == "taken"
     s.client.wait_status(order, "processed")
     assert {e["by_whom"] for e in s.events(order) if e["cause_kind"] == "signal"} == {"ann", "bob"}
+
+
+@scenario()
+def two_clients_may_give_their_signals_one_id(s):
+    """Would catch: a client's signal that is called a duplicate of another client's, and is lost."""
+    clients = ("shop", "bank")
+    for client in clients:
+        s.cluster.tool("broker", "apply", "--client", client, "--signal", "approved")
+    of_both = {"of": 2, "from": [f"client:{client}" for client in clients]}
+    s.load_workflow("ids", [signal_step("approve", **of_both), signal_step("again", key="payload.key", after=["approve"], **of_both),
+                            step("charge", "payment", after=["again"])])
+    order, key = s.client.submit("ids", {"key": "i/17"}), "i/17"
+    s.wait_step(order, "approve", "waiting")
+    assert [send(s, order, signal_id="evt_1", sender=client)["signal"] for client in clients] == ["counted", "taken"]
+    assert send(s, order, signal_id="evt_1", sender="shop")["signal"] == "duplicate"
+    s.wait_step(order, "again", "waiting")
+    assert [send(s, None, signal_id="evt_2", sender=client, key=key)["signal"] for client in clients] == ["counted", "taken"]
+    assert send(s, None, signal_id="evt_2", sender="bank", key=key)["signal"] == "duplicate"
+    s.client.wait_status(order, "processed")
 
 
 @scenario()

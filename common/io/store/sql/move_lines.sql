@@ -10,14 +10,9 @@
 \set begins '{f}'
 \set joins '{t}'
 \set keys '{customer/1}'
+\set moves `cat parts/line_moves.sql`
 
-WITH move AS MATERIALIZED (
-        SELECT n, order_id, generation, left_generation, leaves, begins, joins, key
-        FROM unnest(
-            :'ns'::bigint[], :'order_ids'::text[], :'generations'::bigint[], :'left_generations'::bigint[],
-            :'leaves'::boolean[], :'begins'::boolean[], :'joins'::boolean[], :'keys'::text[]
-        ) AS i(n, order_id, generation, left_generation, leaves, begins, joins, key)
-    ),
+WITH move AS MATERIALIZED (:moves),
     change AS (
         SELECT key, 1 AS joined, 0 AS gone, false AS is_called FROM move WHERE joins
         UNION ALL

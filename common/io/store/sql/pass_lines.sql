@@ -9,14 +9,9 @@
 \set begins '{f}'
 \set joins '{t}'
 \set keys '{customer/1}'
+\set moves `cat parts/line_moves.sql`
 
-WITH move AS MATERIALIZED (
-        SELECT n, order_id, generation, left_generation, leaves, begins, joins, key
-        FROM unnest(
-            :'ns'::bigint[], :'order_ids'::text[], :'generations'::bigint[], :'left_generations'::bigint[],
-            :'leaves'::boolean[], :'begins'::boolean[], :'joins'::boolean[], :'keys'::text[]
-        ) AS i(n, order_id, generation, left_generation, leaves, begins, joins, key)
-    ),
+WITH move AS MATERIALIZED (:moves),
     gone AS (
         DELETE FROM sequence_place p
         USING move m
