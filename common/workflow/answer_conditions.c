@@ -30,6 +30,7 @@ struct condition {
     char pointer[MG_JSON_POINTER_SIZE];
     struct mg_json_faults *faults;
     bool has_result;
+    bool reads_steps;
     int own_state_column; /* 0: it does not ask for the state of its step */
     uint64_t steps;       /* to which it refers */
     int columns[MG_STEPS_MAX];
@@ -39,6 +40,8 @@ static void note_reference(void *arg, const struct mg_expr_reference *reference)
 {
     struct condition *condition = arg;
     uint64_t steps = 0;
+    condition->reads_steps =
+        condition->reads_steps || (reference->root != MG_ROOT_RESULT && reference->root != MG_ROOT_PAYLOAD);
     if (reference->root == MG_ROOT_RESULT) {
         condition->has_result = true;
     } else if (reference->root == MG_ROOT_STATE && reference->member == condition->step) {
@@ -125,7 +128,7 @@ static void check_condition(struct condition *condition)
 
 /* `place`: of the object with the condition, within the step. */
 static const struct mg_expr *read_condition(const struct condition *common, const char *place,
-                                            const char *name, struct mg_slice quoted)
+                                            const char *name, struct mg_slice quoted, bool *reads_steps)
 {
     struct condition condition = *common;
     struct mg_workflow_exprs *exprs = condition.workflow->exprs;
@@ -140,6 +143,7 @@ static const struct mg_expr *read_condition(const struct condition *common, cons
         mg_workflow_expr_read(exprs, &exprs->answer_names, quoted, condition.pointer, condition.faults);
     if (condition.expr != NULL) {
         check_condition(&condition);
+        *reads_steps = *reads_steps || condition.reads_steps;
     }
     return condition.expr;
 }
@@ -149,8 +153,9 @@ static void check_conditions(const struct condition *common, const char *place,
 {
     char pointer[MG_JSON_POINTER_SIZE];
 
-    ret->done_when = read_condition(common, place, "done_when", source->done_when);
-    ret->refused_when = read_condition(common, place, "refused_when", source->refused_when);
+    ret->done_when = read_condition(common, place, "done_when", source->done_when, &ret->reads_steps);
+    ret->refused_when =
+        read_condition(common, place, "refused_when", source->refused_when, &ret->reads_steps);
     if (ret->done_when != NULL && ret->refused_when != NULL &&
         mg_expr_is_same(ret->done_when, ret->done_when->root, ret->refused_when, ret->refused_when->root)) {
         (void)snprintf(pointer, sizeof(pointer), "/steps/%d%s/refused_when", common->step, place);

@@ -51,6 +51,7 @@ struct mg_action { /* the template of one kind; absent: is_present false */
 /* The meaning of good answers (answer_conditions.h); NULL: the HTTP status alone decides. */
 struct mg_conditions {
     const struct mg_expr *done_when, *refused_when;
+    bool reads_steps; /* one of them refers to the result or the state of another step */
 };
 
 /* After the calls of each kind: the query about the undo. It goes out as a verify. */

@@ -32,7 +32,7 @@ BEGIN
         ('makegood_scheduler', 'sequence_key', 'SELECT, INSERT, UPDATE, DELETE'),
         ('makegood_scheduler', 'sequence_place', 'SELECT, INSERT, DELETE'),
         ('makegood_scheduler', 'order_event', 'SELECT, INSERT, UPDATE (owed, owed_asked_at, owed_to, given_up_at)'),
-        ('makegood_scheduler', 'signal_by_key', 'SELECT, INSERT, UPDATE (taken_by)'),
+        ('makegood_scheduler', 'signal_by_key', 'SELECT, INSERT, UPDATE (payload, received_at, taken_by)'),
         ('makegood_scheduler', 'reply_queue', 'SELECT, INSERT, UPDATE'),
         ('makegood_scheduler', 'operator_alert', 'SELECT (code, subject, closed_at),'
             ' INSERT (code, subject, order_id, text, workflow, step, service, error_code, signature),'

@@ -19,6 +19,7 @@
 #include "order_input.h"
 #include "repair.h"
 #include "signal_apply.h"
+#include "signal_sender.h"
 
 /* All other kinds are the operator's. */
 static bool is_supervisors(enum mg_cause_kind kind)
@@ -57,6 +58,16 @@ static bool is_allowed(const struct mg_delivery *delivery, const struct mg_comma
     return false;
 }
 
+/* NULL: it is no signal of an operator, or has a person's name. */
+static const char *operator_fault(const struct mg_delivery *delivery, const struct mg_command *command)
+{
+    struct mg_slice client;
+    bool is_signal = command->kind == MG_CAUSE_SIGNAL && command->step[0] == '\0';
+    return is_signal && mg_topology_commander(delivery->exchange, &client) != MG_COMMANDER_CLIENT
+               ? mg_signal_by_fault(command->by)
+               : NULL;
+}
+
 bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_work *work = item->work;
@@ -85,11 +96,16 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
         mg_owed_resend(batch->owing, work, command->order_id);
         return false;
     }
+    item->command = command;
+    const char *fault = operator_fault(work->delivery, command);
+    if (fault != NULL) {
+        mg_command_refuse(batch, item, false, fault);
+        return false;
+    }
     if (command->key[0] != '\0') {
         mg_keyed_signal_keep(batch->keyed, work, command);
         return false;
     }
-    item->command = command;
     if (command->kind == MG_CAUSE_FIRE) {
         return mg_fire_read(batch, item);
     }
@@ -121,7 +137,10 @@ bool mg_keyed_signal_read(struct mg_batch *batch, struct mg_item *item)
     command->payload = found->payload;
     item->command = command;
     item->order_id = command->order_id;
-    item->cause = mg_signal_identity(batch, command, mg_slice_of(found->client));
+    struct mg_slice identity = mg_signal_identity(batch, command, mg_slice_of(found->client));
+    item->cause =
+        mg_slice_of(/* an id is one of its key's */
+                    mg_arena_printf(batch->arena, "%.*s/%s", (int)identity.len, identity.data, found->key));
     item->wants_event = true;
     return true;
 }
@@ -306,8 +325,12 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
         return;
     }
     if (fold->record == NULL) {
+        bool is_signal = command->kind == MG_CAUSE_SIGNAL;
         mg_metric_add(batch->shared->series.unknown_orders, 1);
-        mg_command_result(batch, item, MG_COMMAND_NOT_FOUND, "there is no such order");
+        mg_command_answer_signal(batch, item, MG_COMMAND_NOT_FOUND, MG_SIGNAL_NONE, is_signal,
+                                 is_signal
+                                     ? "there is no such order; if it was just posted, send the signal again"
+                                     : "there is no such order");
         return;
     }
     if (command->kind == MG_CAUSE_SIGNAL) {

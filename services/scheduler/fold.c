@@ -510,6 +510,10 @@ static void brought_keep(struct mg_fold *fold, int step, const struct mg_brought
         record->steps[step] = *brought->step;
         fold->touched |= UINT64_C(1) << step;
     }
+    for (int i = 0; i < brought->moves.count; i++) {
+        record->steps[brought->moves.steps[i].step].open = brought->moves.steps[i].open;
+        fold->touched |= UINT64_C(1) << brought->moves.steps[i].step;
+    }
     if (brought->payload.data != NULL) {
         record->payload = brought->payload;
         record->revision += fold->is_payload_changed ? 0 : 1; /* one write inserts one revision */
@@ -544,7 +548,7 @@ static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item
         mg_order_input_note_skips(fold->record, &batch->decision);
         mg_failure_forget(fold, &batch->decision);
         if (fold->workflow->workflow->has_signals) {
-            mg_kept_signals_end(batch, fold);
+            mg_kept_signals_end(fold, &batch->decision, cause);
         }
         event_add(batch, item, cause, story);
     }
@@ -564,7 +568,7 @@ static void follow_decide(struct mg_batch *batch, struct mg_item *item, struct m
     struct mg_brought brought = {.step = NULL};
     if (is_guard) {
         follow->asked &= ~(UINT64_C(1) << followed.step);
-        mg_guard_evaluate(batch, fold, followed.step, &after, &cause.facts);
+        mg_guard_evaluate(batch, fold, followed.step, &after, &brought.moves, &cause.facts);
         bool is_signal = fold->workflow->workflow->plan.steps[followed.step].is_signal;
         brought.step = cause.facts.fact != MG_FACT_GO || is_signal ? &after : NULL;
     }

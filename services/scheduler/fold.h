@@ -2,7 +2,7 @@
 #ifndef MG_SCHEDULER_FOLD_H
 #define MG_SCHEDULER_FOLD_H
 
-#include "item.h"
+#include "kept_signals.h"
 
 /* Fields of the event row besides its transitions. */
 struct mg_story {
@@ -13,6 +13,7 @@ struct mg_story {
 struct mg_brought {
     const struct mg_step_record *step; /* the record of the cause's step from then on; NULL: as it is */
     struct mg_slice payload;           /* the repaired one; absent: as it is */
+    struct mg_signal_moves moves;      /* of signals kept at other steps */
 };
 
 /* Decides one cause on the item's fold. MG_GO: the order is changed and has the changes that are brought

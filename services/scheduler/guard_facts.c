@@ -62,10 +62,11 @@ static enum mg_fact until_find(struct mg_batch *batch, const struct mg_order_inp
 /* The signals that came before the step began: they may end it at once. Its key is marked while it waits. */
 static enum mg_fact signals_find(struct mg_batch *batch, struct mg_fold *fold,
                                  const struct mg_order_input *input, int step, struct mg_step_record *after,
-                                 struct mg_cause_facts *facts, struct mg_buf *ret_why)
+                                 struct mg_signal_moves *ret_moves, struct mg_cause_facts *facts,
+                                 struct mg_buf *ret_why)
 {
-    const char *name = input->input.workflow->steps[step].signal->name;
-    char key[MG_NAME_MAX + 1 + MG_SIGNAL_KEY_MAX + 1] = "", text[MG_SIGNAL_KEY_MAX + 1];
+    char text[MG_SIGNAL_KEY_MAX + 1];
+    const struct mg_slice no_key = {NULL, 0};
     struct mg_signal_sum sum;
     struct mg_buf buf;
     mg_buf_init_fixed(&buf, text, sizeof(text));
@@ -73,13 +74,9 @@ static enum mg_fact signals_find(struct mg_batch *batch, struct mg_fold *fold,
     if (fact == MG_FACT_ERROR) {
         return fact;
     }
-    if (fact == MG_FACT_GO) {
-        (void)snprintf(key, sizeof(key), "%s/%.*s", name, (int)buf.len, buf.data);
-    }
-    mg_kept_signals_sum(fold, step, after->open, &sum);
+    after->open = mg_kept_signals_begin(batch, fold, step, fact == MG_FACT_GO ? mg_buf_slice(&buf) : no_key,
+                                        ret_moves, &sum);
     facts->signal = sum.fact;
-    after->open = sum.fact == MG_SIGNAL_FACT_NONE ? mg_kept_signals_begin(batch, fold, after->open, key)
-                                                  : (struct mg_slice){NULL, 0};
     if (sum.fact == MG_SIGNAL_FACT_DONE) {
         after->result = sum.payload;
     } else if (sum.fact == MG_SIGNAL_FACT_REFUSED) {
@@ -91,7 +88,7 @@ static enum mg_fact signals_find(struct mg_batch *batch, struct mg_fold *fold,
 }
 
 void mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step, struct mg_step_record *after,
-                       struct mg_cause_facts *ret_facts)
+                       struct mg_signal_moves *ret_moves, struct mg_cause_facts *ret_facts)
 {
     static const enum mg_reason reasons[] = {[MG_FACT_GO] = MG_REASON_NONE,
                                              [MG_FACT_SKIP] = MG_REASON_WHEN_FALSE,
@@ -103,6 +100,7 @@ void mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step, s
     mg_order_input_make(fold->workflow->workflow, fold->record, step, &input);
     mg_buf_init(&why, WHY_MAX);
     enum mg_fact fact = mg_workflow_guard_decide(&input.input, step, &text, &why);
+    ret_moves->count = 0;
     ret_facts->until_ms = 0;
     ret_facts->signal = MG_SIGNAL_FACT_NONE;
     if (fact == MG_FACT_GO) {
@@ -111,7 +109,7 @@ void mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step, s
     }
     if (fact == MG_FACT_GO && fold->workflow->workflow->plan.steps[step].is_signal) {
         mg_buf_clear(&why);
-        fact = signals_find(batch, fold, &input, step, after, ret_facts, &why);
+        fact = signals_find(batch, fold, &input, step, after, ret_moves, ret_facts, &why);
     }
     enum mg_reason reason = reasons[fact];
     if (fact == MG_FACT_SKIP &&

@@ -201,8 +201,9 @@ void mg_keyed_signal_keep(struct mg_keyed *keyed, struct mg_work *work, const st
     (void)snprintf(look->key, sizeof(look->key), "%s", command->key);
     /* A definition can name no client with a longer name: the signal is nobody's, and is refused. */
     (void)snprintf(name, sizeof(name), "%.*s", client.len <= MG_NAME_MAX ? (int)client.len : 0, client.data);
+    /* A client's name has no "/": an operator of the same name is another sender. */
     (void)snprintf(look->signal_id, sizeof(look->signal_id), "%s%s%s", command->command_id,
-                   is_client ? "/" : "", name);
+                   is_client ? "/" : "//", is_client ? name : command->by);
     (void)snprintf(by, sizeof(by), "%s%s", is_client ? "client:" : "", is_client ? name : command->by);
     const struct mg_kept_signal signal = {.signal = look->signal,
                                           .signal_id = look->signal_id,
@@ -240,8 +241,8 @@ void mg_keyed_end(struct mg_keyed *keyed, struct mg_work *work, bool is_next, bo
     (void)snprintf(look->signal_id, sizeof(look->signal_id), "%s", found->signal_id);
     (void)snprintf(look->key, sizeof(look->key), "%s", found->key);
     if (is_refused) {
-        mg_store_refuse_signal(keyed->inbox->shared->store, found->signal, found->signal_id, on_refused,
-                               look);
+        mg_store_refuse_signal(keyed->inbox->shared->store, found->signal, found->key, found->signal_id,
+                               on_refused, look);
     } else {
         look_send(look);
     }

@@ -13,8 +13,9 @@
 #include "wire/command.h"
 
 /* Where a look leads: a kept signal and its order. Of one piece of internal work. */
-/* The id that a sender gave; of a client followed by "/" and its name, as two clients may give one id. */
-#define MG_KEYED_ID_SIZE (MG_COMMAND_ID_MAX + 1 + MG_NAME_MAX + 1)
+/* The id that a sender gave, with the sender, as two may give one id: "ID/CLIENT", or of an operator
+ * "ID//NAME". */
+#define MG_KEYED_ID_SIZE (MG_COMMAND_ID_MAX + 2 + MG_COMMAND_BY_MAX + 1)
 
 struct mg_keyed_signal {
     char order_id[MG_ORDER_ID_MAX + 1];
@@ -25,7 +26,7 @@ struct mg_keyed_signal {
     struct mg_slice payload; /* after the struct */
 };
 
-/* The id that its sender gave, without the client. */
+/* The id that its sender gave, without the sender. */
 void mg_keyed_command_id(const char *signal_id, char ret_command_id[static MG_COMMAND_ID_MAX + 1]);
 
 struct mg_look;

@@ -1,8 +1,8 @@
 /*
- * A signal to an order: to the first of its steps that waits for it, or will. A step that waits is done or
- * refused by it, as its conditions say. A step that has not begun keeps it, in the commit that is its
- * cause's. So early and late, and a signal against a time-out or a cancellation, are decided by the order of
- * commits alone.
+ * A signal to an order: to the first of its steps that waits for it and takes it of its sender, else to the
+ * first that will. A step that waits is done or refused by it, as its conditions say. A step that has not
+ * begun keeps it, in the commit that is its cause's. So early and late, and a signal against a time-out or a
+ * cancellation, are decided by the order of commits alone.
  *
  * A callback names its step, a call: the service's later word about work under the key of that call.
  */
@@ -19,15 +19,20 @@
 #include "keyed_signals.h"
 #include "lanes.h"
 #include "order_input.h"
+#include "signal_sender.h"
 #include "workflow/answer_conditions.h"
 
 struct mg_slice mg_signal_identity(struct mg_batch *batch, const struct mg_command *command,
                                    struct mg_slice client)
 {
-    bool is_callback = command->step[0] != '\0';
-    return mg_slice_of(mg_arena_printf(batch->arena, "%s%s/%s%s%.*s", is_callback ? "callback." : "",
-                                       is_callback ? command->step : command->signal, command->command_id,
-                                       client.len > 0 ? "/" : "", (int)client.len, client.data));
+    if (command->step[0] != '\0') {
+        return mg_slice_of(
+            mg_arena_printf(batch->arena, "callback.%s/%s", command->step, command->command_id));
+    }
+    return client.len > 0 ? mg_slice_of(mg_arena_printf(batch->arena, "%s/%s/%.*s", command->signal,
+                                                        command->command_id, (int)client.len, client.data))
+                          : mg_slice_of(mg_arena_printf(batch->arena, "%s/%s//%s", command->signal,
+                                                        command->command_id, command->by));
 }
 
 static void answer(struct mg_batch *batch, struct mg_item *item, enum mg_signal_outcome outcome,
@@ -51,84 +56,65 @@ static void answer_invalid(struct mg_batch *batch, struct mg_item *item, bool ma
     mg_command_answer_signal(batch, item, MG_COMMAND_INVALID, MG_SIGNAL_NONE, may_pass, text);
 }
 
-/* ---- the sender ---- */
-
-struct sender {
-    enum mg_sender_kind kind;
-    struct mg_slice client; /* "": of a shared exchange */
-    struct mg_slice by;     /* for the story; absent: no memory */
-};
-
-static void sender_find(struct mg_batch *batch, const struct mg_item *item, struct sender *ret_sender)
+/* Of the sender, for the story; absent: no memory. */
+static struct mg_slice sender_find(struct mg_batch *batch, const struct mg_item *item)
 {
-    const struct mg_keyed_signal *keyed = item->work->keyed;
-    if (keyed != NULL) {
-        *ret_sender = (struct sender){.kind = keyed->is_client ? MG_SENDER_CLIENT : MG_SENDER_OPERATOR,
-                                      .client = mg_slice_of(keyed->client),
-                                      .by = mg_slice_of(keyed->by)};
-        return;
-    }
     struct mg_slice client;
-    enum mg_commander commander = mg_topology_commander(item->work->delivery->exchange, &client);
-    bool is_client = commander == MG_COMMANDER_CLIENT;
-    *ret_sender =
-        (struct sender){.kind = is_client ? MG_SENDER_CLIENT : MG_SENDER_OPERATOR, .client = client};
-    ret_sender->by =
-        is_client ? mg_slice_of(mg_arena_printf(batch->arena, "client:%.*s", (int)client.len, client.data))
-                  : mg_slice_of(item->command->by);
-}
-
-static bool is_named(const struct sender *sender, const struct mg_order_record *record,
-                     const struct mg_sender *named)
-{
-    switch (named->kind) {
-    case MG_SENDER_OPERATOR:
-        return sender->kind == MG_SENDER_OPERATOR;
-    case MG_SENDER_OWN:
-        return sender->kind == MG_SENDER_CLIENT && record->client.len > 0 &&
-               mg_slice_equal(sender->client, record->client);
-    case MG_SENDER_CLIENT:
-        return sender->kind == MG_SENDER_CLIENT && mg_slice_is(sender->client, named->client);
+    if (item->work->keyed != NULL) {
+        return mg_slice_of(item->work->keyed->by);
     }
-    return false;
-}
-
-static bool may_send(const struct sender *sender, const struct mg_order_record *record,
-                     const struct mg_signal_wait *wait)
-{
-    static const struct mg_sender DEFAULT[] = {{.kind = MG_SENDER_OPERATOR}, {.kind = MG_SENDER_OWN}};
-    const struct mg_sender *named = wait->sender_count > 0 ? wait->senders : DEFAULT;
-    int count = wait->sender_count > 0 ? wait->sender_count : (int)(sizeof(DEFAULT) / sizeof(DEFAULT[0]));
-    for (int i = 0; i < count; i++) {
-        if (is_named(sender, record, &named[i])) {
-            return true;
-        }
-    }
-    return false;
+    return mg_topology_commander(item->work->delivery->exchange, &client) == MG_COMMANDER_CLIENT
+               ? mg_slice_of(mg_arena_printf(batch->arena, "client:%.*s", (int)client.len, client.data))
+               : mg_slice_of(item->command->by);
 }
 
 /* ---- the step ---- */
 
-static bool is_awaiting(const struct mg_step *step)
+/* The steps that a signal concerns. */
+struct places {
+    bool is_named;   /* a step waits for its name */
+    bool is_awaited; /* and has not ended */
+    int step;        /* the one that takes or keeps it of its sender; -1: none */
+};
+
+static bool means_something(const struct mg_fold *fold, int step, struct mg_slice payload)
 {
-    return step->state == MG_STEP_PENDING || mg_step_is_open(step);
+    char why[MG_ERROR_TEXT_MAX + 1];
+    struct mg_order_input input;
+    mg_order_input_make(fold->workflow->workflow, fold->record, step, &input);
+    enum mg_answer_meaning meaning = mg_workflow_signal_judge(&input.input, step, payload, why);
+    return meaning == MG_ANSWER_DONE || meaning == MG_ANSWER_REFUSED;
 }
 
-/* The first step that still needs the signal; -1: none. `ret_is_named`: some step waits for this name. */
-static int step_find(const struct mg_fold *fold, const char *signal, bool *ret_is_named)
+/* 3: a step that waits, and the signal means something; 2: one that waits; 1: one that has not begun. */
+static int rank_of(const struct mg_fold *fold, int step, const struct mg_signal *signal)
+{
+    const struct mg_step *at = &fold->record->order.steps[step];
+    if (!mg_step_is_open(at)) {
+        return at->state == MG_STEP_PENDING ? 1 : 0;
+    }
+    return means_something(fold, step, signal->payload) ? 3 : 2;
+}
+
+static void places_find(const struct mg_fold *fold, const char *name, const struct mg_signal *signal,
+                        struct places *ret)
 {
     const struct mg_workflow *workflow = fold->workflow->workflow;
-    *ret_is_named = false;
+    int best = 0;
+    *ret = (struct places){.step = -1};
     for (int i = 0; i < workflow->plan.step_count; i++) {
         const struct mg_signal_wait *wait = workflow->steps[i].signal;
-        if (wait != NULL && strcmp(wait->name, signal) == 0) {
-            *ret_is_named = true;
-            if (is_awaiting(&fold->record->order.steps[i])) {
-                return i;
-            }
+        if (wait == NULL || strcmp(wait->name, name) != 0) {
+            continue;
+        }
+        int rank = rank_of(fold, i, signal);
+        ret->is_named = true;
+        ret->is_awaited = ret->is_awaited || rank > 0;
+        if (rank > best && mg_signal_may_send(signal->by, fold->record, wait)) {
+            best = rank;
+            ret->step = i;
         }
     }
-    return -1;
 }
 
 /* ---- a signal ---- */
@@ -149,6 +135,15 @@ static void keep(struct mg_batch *batch, struct mg_fold *fold, struct arrival *a
     fold->has_failed = fold->has_failed || open.data == NULL;
     arrival->after.open = open;
     arrival->fact = MG_SIGNAL_FACT_KEPT;
+}
+
+/* Only in the story: it will never end the step. */
+static void pass(struct mg_batch *batch, struct mg_fold *fold, struct arrival *arrival)
+{
+    arrival->outcome = MG_SIGNAL_COUNTED;
+    arrival->fact = MG_SIGNAL_FACT_KEPT;
+    arrival->after.open = mg_kept_signals_add_idle(batch, arrival->after.open);
+    fold->has_failed = fold->has_failed || arrival->after.open.data == NULL;
 }
 
 /* The step is ended by this signal, or by it and those before it. */
@@ -180,7 +175,7 @@ static void take(struct mg_batch *batch, struct mg_fold *fold, struct arrival *a
         mg_workflow_signal_judge(&input.input, arrival->step, arrival->signal.payload, arrival->why);
     arrival->outcome = MG_SIGNAL_COUNTED;
     if (meaning == MG_ANSWER_OPEN || meaning == MG_ANSWER_UNCLEAR) {
-        arrival->fact = MG_SIGNAL_FACT_KEPT; /* only in the story: it will never end the step */
+        pass(batch, fold, arrival);
         return;
     }
     keep(batch, fold, arrival);
@@ -193,16 +188,36 @@ static void take(struct mg_batch *batch, struct mg_fold *fold, struct arrival *a
     }
 }
 
+/* Of a step that has not begun: what the signal will mean is known if the conditions read no other step. */
+static bool is_idle_early(const struct mg_fold *fold, struct arrival *arrival)
+{
+    const struct mg_conditions *conditions = &fold->workflow->workflow->steps[arrival->step].conditions;
+    struct mg_order_input input;
+    if (conditions->reads_steps) {
+        return false;
+    }
+    mg_order_input_make(fold->workflow->workflow, fold->record, arrival->step, &input);
+    enum mg_answer_meaning meaning =
+        mg_workflow_signal_judge(&input.input, arrival->step, arrival->signal.payload, arrival->why);
+    bool is_idle = meaning == MG_ANSWER_OPEN || meaning == MG_ANSWER_UNCLEAR;
+    arrival->why[is_idle ? strlen(arrival->why) : 0] = '\0';
+    return is_idle;
+}
+
 /* NULL: the signal can be taken or kept. */
 static const char *refusal_of(const struct mg_fold *fold, const struct arrival *arrival)
 {
     const struct mg_signal_wait *wait = fold->workflow->workflow->steps[arrival->step].signal;
     struct mg_slice open = fold->record->steps[arrival->step].open;
-    if (wait->of > 1 && mg_kept_signals_has_sender(open, arrival->signal.by)) {
+    bool is_open = mg_step_is_open(&fold->record->order.steps[arrival->step]);
+    if (is_open && wait->of > 1 && mg_kept_signals_has_sender(open, arrival->signal.by)) {
         return "the step needs signals of several senders, and has this sender's";
     }
     if (mg_kept_signals_count(open) >= MG_KEPT_SIGNALS_MAX) {
-        return "the step keeps as many signals as it may, 8, and none of them ends it";
+        return "the step keeps as many signals as it may, 8, until it begins to wait";
+    }
+    if (mg_kept_signals_idle_count(open) >= MG_IDLE_SIGNALS_MAX) {
+        return "100 signals for which no condition of the step holds have come";
     }
     return NULL;
 }
@@ -243,8 +258,9 @@ static void taken_add(struct mg_batch *batch, const struct mg_item *item)
         fold->has_failed = true;
         return;
     }
-    fold->taken[fold->taken_count++] = (struct mg_taken_signal){mg_slice_of(item->work->keyed->signal),
-                                                                mg_slice_of(item->work->keyed->signal_id)};
+    fold->taken[fold->taken_count++] =
+        (struct mg_taken_signal){mg_slice_of(item->work->keyed->signal), mg_slice_of(item->work->keyed->key),
+                                 mg_slice_of(item->work->keyed->signal_id)};
 }
 
 static void signal_decide(struct mg_batch *batch, struct mg_item *item, struct arrival *arrival)
@@ -253,6 +269,8 @@ static void signal_decide(struct mg_batch *batch, struct mg_item *item, struct a
     bool is_open = mg_step_is_open(&fold->record->order.steps[arrival->step]);
     if (is_open) {
         take(batch, fold, arrival);
+    } else if (is_idle_early(fold, arrival)) {
+        pass(batch, fold, arrival);
     } else {
         keep(batch, fold, arrival);
         arrival->outcome = MG_SIGNAL_KEPT;
@@ -279,33 +297,32 @@ static void signal_apply(struct mg_batch *batch, struct mg_item *item)
     const struct mg_command *command = item->command;
     struct mg_fold *fold = item->fold;
     struct arrival arrival = {.why = ""};
-    struct sender sender;
-    bool is_named;
-    arrival.step = step_find(fold, command->signal, &is_named);
-    if (!is_named) {
-        answer_invalid(batch, item, false, "no step of the order's workflow waits for this signal");
-        return;
-    }
-    if (arrival.step < 0) {
-        answer(batch, item, MG_SIGNAL_LATE, "late: no step of the order waits for this signal any more");
-        return;
-    }
-    sender_find(batch, item, &sender);
-    if (sender.by.data == NULL) {
+    struct places places;
+    arrival.signal =
+        (struct mg_signal){.id = mg_slice_of(command->command_id),
+                           .by = sender_find(batch, item),
+                           .payload = command->payload.data != NULL ? command->payload : mg_slice_of("null")};
+    if (arrival.signal.by.data == NULL) {
         fold->has_failed = true;
         return;
     }
-    if (!may_send(&sender, fold->record, fold->workflow->workflow->steps[arrival.step].signal)) {
+    places_find(fold, command->signal, &arrival.signal, &places);
+    if (!places.is_named) {
+        answer_invalid(batch, item, false, "no step of the order's workflow waits for this signal");
+        return;
+    }
+    if (!places.is_awaited) {
+        answer(batch, item, MG_SIGNAL_LATE, "late: no step of the order waits for this signal any more");
+        return;
+    }
+    if (places.step < 0) {
         mg_log(MG_LOG_WARN, "refused a signal of a sender that the step does not name in \"from\"",
                MG_LOG_TEXT("order_id", item->order_id), MG_LOG_TEXT("signal", command->signal),
-               MG_LOG_TEXT("sender", sender.by.data));
+               MG_LOG_TEXT("sender", arrival.signal.by.data));
         answer(batch, item, MG_SIGNAL_REFUSED, "its sender is not in \"from\" of the step that waits for it");
         return;
     }
-    arrival.signal =
-        (struct mg_signal){.id = mg_slice_of(command->command_id),
-                           .by = sender.by,
-                           .payload = command->payload.data != NULL ? command->payload : mg_slice_of("null")};
+    arrival.step = places.step;
     arrival.after = fold->record->steps[arrival.step];
     const char *refusal = refusal_of(fold, &arrival);
     if (refusal != NULL) {

@@ -678,11 +678,12 @@ void mg_store_match_signal(struct mg_store *store, const char *signal, const cha
     abort();
 }
 
-void mg_store_refuse_signal(struct mg_store *store, const char *signal, const char *signal_id,
-                            mg_store_done_fn *done, void *arg)
+void mg_store_refuse_signal(struct mg_store *store, const char *signal, const char *key,
+                            const char *signal_id, mg_store_done_fn *done, void *arg)
 {
     (void)store;
     (void)signal;
+    (void)key;
     (void)signal_id;
     (void)done;
     (void)arg;

@@ -72,8 +72,8 @@ static const struct mg_sql FIND_CONFLICTS = {
 /* The orders with a signal that another order has taken. */
 static const struct mg_sql FIND_TAKEN = {
     "find_taken",
-    "SELECT DISTINCT i.n FROM unnest($1::bigint[], $2::text[], $3::text[]) AS i(n, signal, signal_id)"
-    " JOIN signal_by_key k ON k.signal = i.signal AND k.signal_id = i.signal_id WHERE k.taken_by IS NOT NULL"};
+    "SELECT DISTINCT i.n FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS i(n, signal, key, signal_id)"
+    " JOIN signal_by_key k ON k.signal = i.signal AND k.key = i.key AND k.signal_id = i.signal_id WHERE k.taken_by IS NOT NULL"};
 
 /* The orders with a row that another session has locked against writes. */
 static const struct mg_sql FIND_LOCKED = {
@@ -350,12 +350,13 @@ static void ask_taken(struct commit_job *job)
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     int n = mg_pg_add_array(&params, MG_PG_INT), signal = mg_pg_add_array(&params, MG_PG_TEXT),
-        signal_id = mg_pg_add_array(&params, MG_PG_TEXT);
+        key = mg_pg_add_array(&params, MG_PG_TEXT), signal_id = mg_pg_add_array(&params, MG_PG_TEXT);
     for (int i = range.from; i < range.to; i++) {
         const struct mg_order_write *write = &job->writes[job->sorted[i]];
         for (int j = 0; j < write->taken_count; j++) {
             mg_pg_push_int(&params, n, job->sorted[i]);
             mg_pg_push_text(&params, signal, write->taken[j].signal);
+            mg_pg_push_text(&params, key, write->taken[j].key);
             mg_pg_push_text(&params, signal_id, write->taken[j].signal_id);
         }
     }

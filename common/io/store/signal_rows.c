@@ -91,13 +91,14 @@ void mg_store_match_signal(struct mg_store *store, const char *signal, const cha
     mg_store_send_one(store, &MATCH_SIGNAL, &params, mg_store_job_answer, job);
 }
 
-void mg_store_refuse_signal(struct mg_store *store, const char *signal, const char *signal_id,
-                            mg_store_done_fn *done, void *arg)
+void mg_store_refuse_signal(struct mg_store *store, const char *signal, const char *key,
+                            const char *signal_id, mg_store_done_fn *done, void *arg)
 {
     struct mg_store_done_job *job = mg_store_done_job_create(store, done, arg);
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_text(&params, mg_slice_of(signal));
+    mg_pg_add_text(&params, mg_slice_of(key));
     mg_pg_add_text(&params, mg_slice_of(signal_id));
     mg_store_send_one(store, &REFUSE_SIGNAL, &params, mg_store_done_job_answer, job);
 }

@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 40 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 41 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -265,7 +265,7 @@ enum mg_write_result {
 };
 /* A kept signal that a change of an order takes (signal_rows.h). */
 struct mg_taken_signal {
-    struct mg_slice signal, signal_id;
+    struct mg_slice signal, key, signal_id;
 };
 struct mg_order_write {
     const struct mg_order_record *record; /* the new state */

@@ -152,9 +152,9 @@ static const struct mg_sql STATEMENTS[MG_STORE_WRITE_STATEMENTS] = {
     [TAKE_SIGNALS] = {
         "take_signals",
         "WITH written AS (UPDATE signal_by_key k SET taken_by = i.order_id FROM (SELECT unnest($1::text[]) AS order_id,"
-        " unnest($2::text[]) AS signal, unnest($3::text[]) AS signal_id) AS i"
-        " WHERE k.signal = i.signal AND k.signal_id = i.signal_id AND k.taken_by IS NULL RETURNING 1)"
-        " SELECT 1 / (count(*) = $4::bigint)::int FROM written"},
+        " unnest($2::text[]) AS signal, unnest($3::text[]) AS key, unnest($4::text[]) AS signal_id) AS i"
+        " WHERE k.signal = i.signal AND k.key = i.key AND k.signal_id = i.signal_id AND k.taken_by IS NULL RETURNING 1)"
+        " SELECT 1 / (count(*) = $5::bigint)::int FROM written"},
     [UPDATE_STEPS] = {
         "update_steps",
         GUARDED("UPDATE order_step s SET " MG_STEP_COLUMNS(MG_EACH, AS_ASSIGNMENT) "parked_until = " PARKED_UNTIL
@@ -190,7 +190,7 @@ static const struct mg_sql STATEMENTS[MG_STORE_WRITE_STATEMENTS] = {
 
 void mg_store_write_begin(struct mg_store_write *write)
 {
-    static const enum mg_pg_type SIGNALS[] = {MG_PG_TEXT, MG_PG_TEXT, MG_PG_TEXT};
+    static const enum mg_pg_type SIGNALS[] = {MG_PG_TEXT, MG_PG_TEXT, MG_PG_TEXT, MG_PG_TEXT};
     static const enum mg_pg_type OLD_ORDERS[] = {MG_PG_TEXT, OLD_ORDER(AS_WIRE)},
                                  NEW_ORDERS[] = {MG_PG_TEXT, NEW_ORDER(AS_WIRE)},
                                  PAYLOADS[] = {MG_PG_TEXT, NEW_PAYLOAD(AS_WIRE)},
@@ -322,7 +322,8 @@ static void push_signal(struct mg_store_write *write, const char *order_id,
 {
     struct mg_pg_params *params = row_begin(write, TAKE_SIGNALS, order_id);
     mg_pg_push_text(params, 1, signal->signal);
-    mg_pg_push_text(params, 2, signal->signal_id);
+    mg_pg_push_text(params, 2, signal->key);
+    mg_pg_push_text(params, 3, signal->signal_id);
 }
 
 static void push_event(struct mg_store_write *write, const char *order_id,
