@@ -322,6 +322,15 @@ static bool is_awaited(const struct mg_decider *decider)
            mg_decider_reply(decider)->outcome == MG_OUTCOME_DONE && decider->order.goal == MG_GOAL_PROCESSED;
 }
 
+/* A person was to find out about a step, and its service has told. An order whose time is over is still the
+ * person's to decide about. */
+static enum mg_verdict order_go_on(struct mg_decider *decider)
+{
+    const struct mg_order *order = &decider->order;
+    bool is_over = order->state == MG_ORDER_ERROR && order->reason == MG_REASON_ORDER_EXPIRED;
+    return is_over ? MG_GO : mg_operator_order_go_on(decider);
+}
+
 /* Its answer came late, or out of the dead letters, and tells what the person was to find out. */
 static enum mg_verdict done_late(struct mg_decider *decider)
 {
@@ -331,7 +340,7 @@ static enum mg_verdict done_late(struct mg_decider *decider)
                         decider->context->now_ms + decider->plan->steps[index].complete_within_ms);
     }
     enum mg_verdict verdict = mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
-    return verdict == MG_GO ? mg_operator_order_go_on(decider) : verdict;
+    return verdict == MG_GO ? order_go_on(decider) : verdict;
 }
 
 enum mg_verdict mg_judge_reply(struct mg_decider *decider)
@@ -518,6 +527,8 @@ static enum mg_verdict callback_done(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     bool is_do_out = step->state == MG_STEP_RUNNING && step->kind == MG_KIND_DO;
+    bool is_in_doubt =
+        step->state == MG_STEP_FAILED || (step->state == MG_STEP_UNKNOWN && step->due_at_ms == 0);
     int64_t complete_by_ms = step->complete_by_ms;
     enum mg_verdict verdict = mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
     if (verdict != MG_GO) {
@@ -527,7 +538,7 @@ static enum mg_verdict callback_done(struct mg_decider *decider, int index)
     if (is_do_out) { /* law 11, quiesce: its answer no longer counts, and no undo may overtake it */
         mg_quiet_extend(decider, index, complete_by_ms);
     }
-    return mg_operator_order_go_on(decider);
+    return is_in_doubt ? order_go_on(decider) : MG_GO;
 }
 
 /* As verify_refused: the refused work is all that there was, once no other attempt may act. */

@@ -196,6 +196,22 @@ START_TEST(a_callback_settles_a_step_in_doubt)
 }
 END_TEST
 
+/* 0: of accepted work; 1: of a step in doubt. */
+START_TEST(a_callback_moves_no_order_on_whose_time_is_over)
+{
+    plan.on_expiry = MG_ON_FAILURE_ERROR;
+    plan.steps[1].on_unknown = MG_ON_UNKNOWN_OPERATOR;
+    work_accept();
+    ck_assert_int_eq(_i == 0 ? reply(0, MG_OUTCOME_ACCEPTED) : overdue(0), MG_GO);
+    context.now_ms = order.complete_by_ms;
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_EXPIRED}), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert_int_eq(signal_come(0, MG_SIGNAL_FACT_DONE), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+}
+END_TEST
+
 START_TEST(a_refusing_callback_proves_that_accepted_work_stands_nowhere)
 {
     work_accept();
@@ -237,6 +253,7 @@ int main(void)
     tcase_add_test(cases, a_callback_ends_accepted_work);
     tcase_add_test(cases, a_callback_before_the_answer_counts_and_its_attempt_may_still_act);
     tcase_add_test(cases, a_callback_settles_a_step_in_doubt);
+    tcase_add_loop_test(cases, a_callback_moves_no_order_on_whose_time_is_over, 0, 2);
     tcase_add_test(cases, a_refusing_callback_proves_that_accepted_work_stands_nowhere);
     tcase_add_test(cases, a_callback_to_an_order_that_turns_back_is_late);
     suite_add_tcase(suite, cases);

@@ -72,7 +72,8 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
         LEFT JOIN LATERAL (
             SELECT s.step, s.attempt, s.service, s.state, s.state IN ('running', 'undo_running') AS is_running,
                 CASE WHEN s.state IN ('running', 'undo_running') THEN s.complete_by ELSE s.due_at END AS deadline,
-                s.parked_high IS NOT NULL AND s.state NOT IN ('running', 'undo_running') AS is_parked
+                s.parked_high IS NOT NULL AND s.state NOT IN ('running', 'undo_running') AS is_parked,
+                s.state = 'waiting' AND s.reason = 'awaiting_signal' AS awaits_signal
             FROM order_step s
             WHERE s.order_id = c.order_id
                 AND (
@@ -111,18 +112,20 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     ),
     found AS MATERIALIZED (
         SELECT order_id, version, seq, process_state, is_high, is_woken,
-            CASE WHEN is_running THEN 'overdue' ELSE 'due' END AS ask, step, attempt, service, deadline, updated_at AS set_at
+            CASE WHEN is_running THEN 'overdue' ELSE 'due' END AS ask, step, attempt, service, deadline, updated_at AS set_at,
+            is_running OR awaits_signal AS is_time_out
         FROM open_step
         WHERE NOT is_parked AND (deadline <= (SELECT now FROM clock) OR (is_woken AND NOT is_running AND deadline IS NOT NULL))
         UNION ALL
         SELECT order_id, version, seq, process_state, is_high, is_woken,
             CASE WHEN complete_by <= (SELECT now FROM clock) THEN 'expired' ELSE 'nudge' END, '', 0, '',
-            CASE WHEN complete_by <= (SELECT now FROM clock) THEN complete_by END, created_at
+            CASE WHEN complete_by <= (SELECT now FROM clock) THEN complete_by END, created_at,
+            complete_by <= (SELECT now FROM clock)
         FROM candidate
         WHERE complete_by <= (SELECT now FROM clock)
             OR (process_state IN ('pending', 'processing', 'compensating') AND is_moving IS NOT TRUE)
         UNION ALL
-        SELECT order_id, version, seq, process_state, is_high, is_woken, 'nudge', '', 0, '', NULL, created_at
+        SELECT order_id, version, seq, process_state, is_high, is_woken, 'nudge', '', 0, '', NULL, created_at, false
         FROM candidate
         -- After this time a graced expiry of an order is not judged soon. Schedulers go on with the order, and need a
         -- cause.
@@ -153,7 +156,8 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     ),
     graced AS MATERIALIZED (
         SELECT *, ask IN ('overdue', 'expired') AS is_braked,
-            ask IN ('overdue', 'expired')
+            -- Answers and signals that came in time may still wait for the same outage.
+            is_time_out
                 AND (
                     :'grace_before_ms'::bigint > 0
                     AND deadline <= ('epoch'::timestamptz + :'grace_before_ms'::bigint * interval '1 millisecond')
