@@ -69,7 +69,8 @@ static bool part_take(struct mg_slice *text, const struct field *field, uint64_t
     if (is_range && sign_take(text, '/')) {
         step = number_take(text, &FIELDS[MINUTE]);
     }
-    if (from < field->min || to < from || to > field->max || step < 1) {
+    bool is_over = step > 1 && step > to - from; /* it would fire once in the range, and not each `step` */
+    if (from < field->min || to < from || to > field->max || step < 1 || is_over) {
         return false;
     }
     for (int i = from; i <= to; i += step) {
@@ -126,7 +127,8 @@ bool mg_cron_parse(struct mg_slice text, struct mg_cron *ret_cron, char ret_why[
     for (int i = 0; i < FIELD_COUNT; i++) {
         if (!field_read(fields[i], &FIELDS[i], &masks[i])) {
             (void)snprintf(ret_why, MG_CRON_WHY_SIZE,
-                           "\"%.*s\" is no %s; write numbers from %d to %d, for example %s",
+                           "\"%.*s\" is no %s; write numbers from %d to %d, and steps within that range, for "
+                           "example %s",
                            (int)(fields[i].len < 40 ? fields[i].len : 40), fields[i].data, FIELDS[i].name,
                            FIELDS[i].min, FIELDS[i].max, FIELDS[i].example);
             return false;

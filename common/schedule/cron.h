@@ -18,7 +18,7 @@
 #include "base/buf.h"
 
 #define MG_CRON_TEXT_MAX 255 /* the longest list that a person reads */
-#define MG_CRON_WHY_SIZE 160
+#define MG_CRON_WHY_SIZE 200
 
 struct mg_cron {
     uint64_t minutes;                       /* bit n: minute n */

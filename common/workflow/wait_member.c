@@ -122,6 +122,21 @@ static void read_question(const struct mg_json_object *wait, struct mg_signal_wa
     }
 }
 
+/* A client is one sender; operators are as many as there are. */
+static void check_senders(const struct mg_json_object *wait, const struct mg_signal_wait *signal)
+{
+    bool has_operator = signal->sender_count == 0;
+    for (int i = 0; i < signal->sender_count; i++) {
+        has_operator = has_operator || signal->senders[i].kind == MG_SENDER_OPERATOR;
+    }
+    if (!has_operator && signal->sender_count < signal->of) {
+        mg_json_member_fault(
+            wait, MG_BAD_INPUT, "of",
+            "it needs signals of %d senders, and \"from\" has %d; no such step could be done", signal->of,
+            signal->sender_count);
+    }
+}
+
 static const struct mg_signal_wait *read_signal(const struct mg_json_object *wait, struct mg_arena *arena,
                                                 struct mg_step_plan *plan, struct mg_step_source *source)
 {
@@ -144,6 +159,7 @@ static const struct mg_signal_wait *read_signal(const struct mg_json_object *wai
         mg_json_get_word(wait, "on_timeout", MG_OPTIONAL, ON_TIMEOUT, MG_BAD_INPUT, 0) == 1;
     signal->of = (int)mg_json_get_integer(wait, "of", MG_OPTIONAL, 1, MG_SIGNAL_OF_MAX, 1);
     read_senders(wait, signal);
+    check_senders(wait, signal);
     read_question(wait, signal);
     return signal;
 }

@@ -75,6 +75,7 @@ BEGIN
         ('makegood_operator', '*', 'SELECT'),
         ('makegood_operator', 'operator_alert', 'UPDATE (acked_at, acked_by, closed_at)'),
         ('makegood_operator', 'workflow', 'INSERT (name, version, definition), UPDATE (loaded_at)'),
+        ('makegood_operator', 'schedule_run', 'INSERT (name, slot, what, slots, text, by_whom)'),
         ('makegood_operator', 'schedule', 'INSERT (name, workflow, zone, definition, upcoming, next_slot, next_at, version, by_whom,'
             ' reason), UPDATE (workflow, zone, definition, upcoming, next_slot, next_at, is_paused, version, by_whom, reason,'
             ' changed_at), DELETE'),

@@ -74,8 +74,9 @@ static enum mg_exit_code signal_print(struct mg_cli *cli, const struct mg_comman
     const char *word =
         has_outcome ? mg_signal_outcome_name(result->signal) : mg_command_verdict_name(result->verdict);
     if (code != MG_EXIT_DONE || !has_outcome) {
-        return mg_cli_fail(code != MG_EXIT_DONE ? code : MG_EXIT_ERROR, "signal %s: %s: %s", command->signal,
-                           word, result->text);
+        bool has_word = strncmp(result->text, word, strlen(word)) == 0; /* "late: the order has ended" */
+        return mg_cli_fail(code != MG_EXIT_DONE ? code : MG_EXIT_ERROR, "signal %s: %s%s%s", command->signal,
+                           has_word ? "" : word, has_word ? "" : ": ", result->text);
     }
     if (cli->is_json) {
         struct mg_answer answer;

@@ -17,6 +17,7 @@
 #define SEE_SHOW "; see makegood schedule show %s"
 /* A night of slots a minute, or three years of days: more is a typing mistake. */
 #define BACKFILL_MAX 1000
+#define DAY_MS       INT64_C(86400000)
 
 static const char *const LISTED[] = {"schedule", "workflow",  "is_paused", "next_at", "next_local", "zone",
                                      "last_end", "last_slot", "skipped",   "version", NULL};
@@ -427,6 +428,14 @@ static enum mg_exit_code slots_collect(struct mg_cli *cli, const struct mg_sched
         const char *until = mg_option_is_given(cli->options.until) ? cli->options.until : "0s";
         code = moment_read("--until", until, now_ms, &until_ms);
         until_ms = until_ms == 0 || until_ms > now_ms ? now_ms : until_ms;
+    }
+    if (code == MG_EXIT_DONE && since_ms >= until_ms) {
+        return mg_cli_fail(MG_EXIT_USAGE, "--since is not before --until, so there is no slot between them");
+    }
+    /* Civil time and the database's differ by a day at most; counting takes no question to it. */
+    if (code == MG_EXIT_DONE &&
+        mg_schedule_count(schedule, since_ms + DAY_MS, until_ms - DAY_MS) > BACKFILL_MAX) {
+        return mg_cli_fail(MG_EXIT_USAGE, "more than %d slots; name a shorter time", BACKFILL_MAX);
     }
     int64_t after_ms = since_ms - 1;
     while (code == MG_EXIT_DONE && (code = plan_find(cli, schedule, after_ms, &plan)) == MG_EXIT_DONE) {

@@ -312,6 +312,20 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
     mg_command_result(batch, item, is_done ? MG_COMMAND_DONE : MG_COMMAND_CONFLICT, item->why);
 }
 
+/* The time of an attempt or of a wait for a signal is over, but its answer may wait for this scheduler. The
+ * supervisor asks again. */
+static bool is_spared(const struct mg_batch *batch, const struct mg_fold *fold, enum mg_cause_kind kind,
+                      int step)
+{
+    bool is_time_out = kind == MG_CAUSE_DUE && fold->workflow->workflow->plan.steps[step].is_signal;
+    if (kind != MG_CAUSE_OVERDUE && !is_time_out) {
+        return false;
+    }
+    return mg_scheduler_spares(batch->shared) ||
+           (is_time_out && mg_inbox_awaits_signals(batch->keyed->inbox,
+                                                   fold->record->order.steps[step].due_at_ms, batch->now_ms));
+}
+
 void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
 {
     const struct mg_command *command = item->command;
@@ -347,7 +361,7 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
     }
     if (mg_fold_is_known(batch, item)) {
         mg_command_result(batch, item, MG_COMMAND_DONE, "this command has been carried out before");
-    } else if (command->kind != MG_CAUSE_OVERDUE || !mg_scheduler_spares(batch->shared)) {
+    } else if (!is_spared(batch, item->fold, command->kind, step)) {
         command_apply(batch, item, step);
     }
 }

@@ -61,9 +61,14 @@ void mg_fire_decide(struct mg_batch *batch, struct mg_item *item)
         mg_command_result(batch, item, MG_COMMAND_NOT_FOUND,
                           "the slot has its order, which has left the tables");
     } else {
+        const uint8_t *digest = item->fold->record->digest;
         bool is_new = item->submitted == MG_SUBMITTED_ACCEPTED;
+        bool is_same = memcmp(digest, item->digest, sizeof(item->digest)) == 0;
         mg_command_result(batch, item, MG_COMMAND_DONE,
-                          is_new ? "the order is made" : "the slot has its order");
+                          is_new    ? "the order is made"
+                          : is_same ? "the slot has its order"
+                                    : "the slot has its order, of an earlier definition of the schedule, and "
+                                      "keeps it");
     }
 }
 

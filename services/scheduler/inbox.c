@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/failpoint.h"
 
 /* One of so many places for intake is reserved for normal, and one of so many against signals for intake. */
@@ -164,6 +165,20 @@ int mg_inbox_take(struct mg_inbox *inbox, struct mg_work **ret_works, int max)
         count = 1;
     }
     return count;
+}
+
+/* After the broker is reached: until the first signals are here, and until those of an outage are read. */
+#define SIGNALS_COME_MS 3000
+#define SIGNALS_READ_MS 60000
+
+bool mg_inbox_awaits_signals(const struct mg_inbox *inbox, int64_t due_at_ms, int64_t now_ms)
+{
+    if (inbox->up_boot_ms == 0) {
+        return false;
+    }
+    int64_t up_ms = mg_clock_boot_ms() - inbox->up_boot_ms;
+    bool is_bounded = up_ms < SIGNALS_READ_MS || now_ms - due_at_ms < SIGNALS_READ_MS;
+    return up_ms < SIGNALS_COME_MS || (is_bounded && inbox->lanes[MG_LANE_SIGNALS].first != NULL);
 }
 
 bool mg_inbox_is_empty(const struct mg_inbox *inbox)

@@ -179,7 +179,7 @@ static void on_kept(void *arg, enum mg_keep_result result, const struct mg_err *
         break;
     case MG_KEEP_FULL:
         own_answer(look, MG_COMMAND_CONFLICT, MG_SIGNAL_REFUSED,
-                   "10000 signals of this name are kept, and no order waits for them");
+                   "10000 signals of this name and sender are kept, and no order waits for them");
         break;
     }
     own_settle(look);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/key.h"
+#include "kept_signals.h"
 #include "order_input.h"
 
 /* The values that requests are made from: payload and results, before a repair or after it. */
@@ -191,6 +192,54 @@ static enum mg_class undos_check(const struct mg_fold *fold, struct mg_slice rep
     return MG_OK;
 }
 
+/* A person is asked: what was signed is the payload as it was. */
+static bool is_of_people(const struct mg_signal_wait *wait)
+{
+    return wait != NULL && (wait->of > 1 || wait->title.data != NULL || wait->choices.data != NULL);
+}
+
+/* True if the guard that has skipped the step would let it begin with the payload. */
+static bool is_skipped_no_more(const struct mg_fold *fold, int step, struct mg_slice payload)
+{
+    struct mg_order_input input;
+    struct mg_slice text;
+    struct mg_buf why;
+    mg_order_input_make(fold->workflow->workflow, fold->record, step, &input);
+    input.input.payload = payload;
+    mg_buf_init(&why, MG_ERROR_TEXT_MAX);
+    bool begins = mg_workflow_guard_decide(&input.input, step, &text, &why) == MG_FACT_GO;
+    mg_buf_finish(&why);
+    return begins;
+}
+
+/* An approval stands for the payload that was seen, and so does the condition that asked nobody. */
+static enum mg_class signatures_check(const struct mg_fold *fold, struct mg_slice repaired,
+                                      struct mg_err *err)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        const struct mg_step *step = &fold->record->order.steps[i];
+        if (!is_of_people(workflow->steps[i].signal)) {
+            continue;
+        }
+        if (step->state == MG_STEP_DONE || mg_kept_signals_count(fold->record->steps[i].open) > 0) {
+            return mg_err_set(
+                err, MG_BAD_INPUT,
+                "step %s is signed for the payload as it is: compensate or cancel the order, and "
+                "post it anew",
+                workflow->steps[i].name);
+        }
+        if (step->state == MG_STEP_SKIPPED && step->reason == MG_REASON_WHEN_FALSE &&
+            is_skipped_no_more(fold, i, repaired)) {
+            return mg_err_set(err, MG_BAD_INPUT,
+                              "step %s was skipped, and would ask a person with this payload: compensate or "
+                              "cancel the order, and post it anew",
+                              workflow->steps[i].name);
+        }
+    }
+    return MG_OK;
+}
+
 struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
                                   const struct mg_command *command, struct mg_err *err)
 {
@@ -198,6 +247,9 @@ struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
     enum mg_class class = members_set(batch, command, fold->record->payload, &repaired, err);
     if (class == MG_OK) {
         class = payload_check(fold, repaired, err);
+    }
+    if (class == MG_OK && fold->workflow->workflow->has_signals) {
+        class = signatures_check(fold, repaired, err);
     }
     if (class == MG_OK && is_undo_possible(fold, command)) {
         class = undos_check(fold, repaired, err);

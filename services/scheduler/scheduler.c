@@ -191,6 +191,7 @@ static void on_broker_state(void *arg, bool is_up, const char *reason)
     scheduler->shared.is_broker_up = is_up;
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the broker is up" : "the broker is down",
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
+    scheduler->inbox.up_boot_ms = is_up ? mg_clock_boot_ms() : 0;
     if (!is_up) { /* the minimum over all processes counts: an outdated length would hide the others' */
         mg_consumed_unseen(&scheduler->consumed);
         mg_gates_unseen(&scheduler->gates);

@@ -220,12 +220,12 @@ static void on_slots(void *arg, const int64_t *slots, int count, const struct mg
     upcoming_take(fire, slots, count);
 }
 
-/* The slots after this one, or, if it came too late, after all that are too late. */
+/* The slots after this one, or, if it came too late, after all that are too late whatever their jitter. */
 static void upcoming_find(struct mg_fire *fire, const struct mg_slot_row *row)
 {
     const struct mg_schedule *definition = fire->definition;
     int64_t after_ms = fire->slot_ms, civil_ms = row->slot_civil_ms,
-            late_ms = row->now_ms - definition->catch_up_ms - 1;
+            late_ms = row->now_ms - definition->catch_up_ms - definition->jitter_ms - 1;
     if (fire->verdict == MG_SLOT_MISSED && late_ms > after_ms) {
         after_ms = late_ms;
         civil_ms = row->now_civil_ms - (row->now_ms - late_ms);

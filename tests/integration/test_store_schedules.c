@@ -148,16 +148,25 @@ START_TEST(an_order_is_the_final_end_of_a_slot)
 }
 END_TEST
 
-/* Would catch: a table that grows with each slot. */
+/* Would catch: a table that grows with each slot, and an open order that holds no later slot back, because
+ * its row has gone. */
 START_TEST(the_newest_rows_of_a_schedule_are_kept)
 {
     rig_admin(
         &rig,
         "INSERT INTO schedule_run (name, slot, what, slots, text, by_whom)"
         " SELECT 'nightly', '2026-01-01'::timestamptz + n * interval '1 minute', 'missed', 1, '', '' FROM generate_series(1, 300) n");
+    struct mg_order_record record;
+    struct mg_event_record event;
+    order_make(&record, "o-open");
+    struct mg_order_write write = write_make(&record, 0, &event, "c-open");
+    rig_commit(&rig, &write, 1);
+    rig_admin(
+        &rig,
+        "UPDATE schedule_run SET what = 'order', order_id = 'o-open' WHERE slot = (SELECT min(slot) FROM schedule_run)");
     settle(SLOT, MG_SLOT_END_ORDER, "o-1", 1, true);
-    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM schedule_run"), "201");
-    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM schedule_run WHERE what = 'order'"), "1");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM schedule_run"), "202");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM schedule_run WHERE what = 'order'"), "2");
 }
 END_TEST
 
@@ -189,11 +198,13 @@ START_TEST(a_change_holds_for_the_version_that_it_was_made_on)
     change(MG_SCHEDULE_LOAD, 0);
     ck_assert_int_eq(changed, MG_CHANGE_CONFLICT);
     change(MG_SCHEDULE_PAUSE, 1);
-    ck_assert_str_eq(state(), "2 0 0 true");
+    ck_assert_str_eq(state(), "2 0 1 true");
+    ck_assert_str_eq(rig_value(&rig, "SELECT what || ': ' || text FROM schedule_run"),
+                     "missed: the schedule was paused before its order was made");
     change(MG_SCHEDULE_RESUME, 1);
     ck_assert_int_eq(changed, MG_CHANGE_CONFLICT);
     change(MG_SCHEDULE_RESUME, 2);
-    ck_assert_str_eq(state(), "3 0 0 false");
+    ck_assert_str_eq(state(), "3 0 1 false");
     change(MG_SCHEDULE_DELETE, 2);
     ck_assert_int_eq(changed, MG_CHANGE_CONFLICT);
     change(MG_SCHEDULE_DELETE, 3);

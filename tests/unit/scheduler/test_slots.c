@@ -173,6 +173,19 @@ START_TEST(slots_of_an_outage_are_missed_together)
 }
 END_TEST
 
+/* Would catch: a slot that is thrown away with an earlier one, before the end of its own jitter. */
+START_TEST(a_slot_in_its_jitter_is_not_missed_with_the_one_before)
+{
+    schedule_is(",\"jitter\":\"29m\",\"catch_up\":\"1m\"");
+    fake_store.slot_row.now_ms += 45 * MINUTE; /* the next slot may have its turn up to minute 59 */
+    fake_store.slot_row.now_civil_ms += 45 * MINUTE;
+    fire_due();
+    ck_assert_int_eq(fake_store.last_slot.end, MG_SLOT_END_MISSED);
+    ck_assert_int_eq(fake_store.last_slot.slots, 1);
+    ck_assert_int_eq(fake_store.last_slot.upcoming[0], SLOT + 30 * MINUTE);
+}
+END_TEST
+
 /* Would catch: a refusal that is asked for again and again, or one without a reason. */
 START_TEST(a_refused_order_is_recorded_and_alerted)
 {
@@ -239,6 +252,7 @@ int main(void)
     tcase_add_test(tests, a_slot_that_is_not_due_changes_nothing);
     tcase_add_test(tests, a_slot_is_skipped_while_an_earlier_order_is_open);
     tcase_add_test(tests, slots_of_an_outage_are_missed_together);
+    tcase_add_test(tests, a_slot_in_its_jitter_is_not_missed_with_the_one_before);
     tcase_add_test(tests, a_refused_order_is_recorded_and_alerted);
     tcase_add_test(tests, an_earlier_order_is_cancelled_with_the_commit_of_the_later_one);
     tcase_add_test(tests, a_supervisors_command_ends_when_the_row_cannot_be_read);

@@ -16,9 +16,19 @@ WITH known AS (
         FROM signal_by_key
         WHERE signal = :'signal'::text AND key = :'key'::text AND signal_id = :'signal_id'::text
     ),
+    -- Each sender has its own room, and an order that waits needs none.
     room AS (
-        SELECT count(*) < :kept_max AS is_there
-        FROM (SELECT FROM signal_by_key WHERE signal = :'signal'::text AND taken_by IS NULL LIMIT :kept_max) t
+        SELECT count(*) < :kept_max OR EXISTS (
+                SELECT FROM order_step s
+                WHERE s.open IS NOT NULL AND s.state = 'waiting'
+                    AND (s.open::json ->> 'key') COLLATE "C" = :'signal'::text || '/' || :'key'::text
+            ) AS is_there
+        FROM (
+            SELECT FROM signal_by_key
+            WHERE signal = :'signal'::text AND taken_by IS NULL AND client IS NOT DISTINCT FROM :'client'::text
+                AND received_at > clock_timestamp() - :kept_days * interval '1 day'
+            LIMIT :kept_max
+        ) t
     ),
     kept AS (
         INSERT INTO signal_by_key (signal, signal_id, key, payload, by_whom, client)

@@ -1,6 +1,7 @@
 -- Records the ends of slots, and moves their schedules on. A schedule moves only from the slot that the writer has
 -- seen, in the version that it has seen: however many writers there are, one moves it. An order of a slot is final;
--- another end gives way to one. Each schedule keeps its newest 200 rows.
+-- another end gives way to one. Each schedule keeps its newest 200 rows, and those of orders that have not ended: by these, later
+-- slots are held back.
 -- In this folder: psql -f settle_slots.sql, with the values below.
 \set names '{nightly}'
 \set slots '{1774747800000}'
@@ -39,6 +40,10 @@ pruned AS (
     USING input i
     WHERE r.name = i.name
         AND r.slot < (SELECT o.slot FROM schedule_run o WHERE o.name = i.name ORDER BY o.slot DESC OFFSET 199 LIMIT 1)
+        AND NOT EXISTS (
+            SELECT FROM order_process p
+            WHERE p.order_id = r.order_id AND p.process_state NOT IN ('processed', 'compensated', 'cancelled')
+        )
 )
 INSERT INTO schedule_run AS r (name, slot, what, order_id, slots, text, by_whom)
 SELECT i.name, i.slot, i.what, i.order_id, i.number, i.text, i.by_whom
