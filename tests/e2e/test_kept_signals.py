@@ -154,7 +154,7 @@ def a_signal_that_was_in_time_is_not_overtaken_by_its_time_out_in_an_outage(s):
     s.wait(lambda: s.rows("SELECT FROM order_step WHERE state = 'waiting' HAVING max(due_at) < clock_timestamp()"), "all time-outs pass")
     for process in s.cluster.supervisors:
         process.start()
-    s.wait(lambda: s.client.depth("scheduler.commands") > 0, "time-outs are asked for before a scheduler runs")
+    s.wait(lambda: s.cluster.supervisors[0].metric("makegood_supervisor_leading") == 1, "a supervisor leads before a scheduler runs")
     for process in s.cluster.schedulers:
         process.start()
     for order in orders:
