@@ -99,6 +99,20 @@ static void dates_read(const struct mg_json_object *object, struct mg_schedule *
     }
 }
 
+/* Of two slots in a row, among the first ones. Dense patterns repeat each day, and others lie further apart.
+ */
+static int64_t least_distance_ms(const struct mg_cron *cron)
+{
+    enum { LOOKS = 400 };
+    int64_t minute = mg_cron_next(cron, 0), least = INT64_MAX;
+    for (int i = 0; i < LOOKS && least > 1; i++) {
+        int64_t next = mg_cron_next(cron, minute); /* never NEVER: the dates of four hundred slots come */
+        least = next - minute < least ? next - minute : least;
+        minute = next;
+    }
+    return least * 60000;
+}
+
 static void policy_read(const struct mg_json_object *object, struct mg_schedule *schedule)
 {
     int overlap = mg_json_get_word(object, "overlap", MG_OPTIONAL, MG_OVERLAP_WORDS, MG_BAD_INPUT, 0);
@@ -107,6 +121,11 @@ static void policy_read(const struct mg_json_object *object, struct mg_schedule 
     schedule->jitter_ms = mg_json_get_duration(object, "jitter", MG_JITTER_MAX_MS, 0);
     if (schedule->every_ms > 0 && schedule->jitter_ms >= schedule->every_ms) {
         mg_json_member_fault(object, MG_BAD_INPUT, "jitter", "is not shorter than \"every\"");
+    } else if (schedule->cron.minutes != 0 && schedule->jitter_ms > 0 &&
+               schedule->jitter_ms > least_distance_ms(&schedule->cron)) {
+        mg_json_member_fault(
+            object, MG_BAD_INPUT, "jitter",
+            "is longer than the time from one slot to the next; a slot would wait for the one before");
     }
 }
 

@@ -322,8 +322,9 @@ static bool is_spared(const struct mg_batch *batch, const struct mg_fold *fold, 
         return false;
     }
     return mg_scheduler_spares(batch->shared) ||
-           (is_time_out && mg_inbox_awaits_signals(batch->keyed->inbox,
-                                                   fold->record->order.steps[step].due_at_ms, batch->now_ms));
+           (is_time_out && batch->keyed != NULL && /* a rehearsal has no queues */
+            mg_inbox_awaits_signals(batch->keyed->inbox, fold->record->order.steps[step].due_at_ms,
+                                    batch->now_ms));
 }
 
 void mg_command_decide(struct mg_batch *batch, struct mg_item *item)

@@ -13,7 +13,7 @@ struct mg_inbox {
     const struct mg_gates *gates;
     struct mg_work_list lanes[MG_LANE_COUNT];
     unsigned int replies_turn, signals_turn, intake_turn;
-    int64_t up_boot_ms; /* when the broker was reached, and began to give what waited; 0: not yet */
+    int64_t up_boot_ms; /* when the broker was reached; 0: not yet */
 };
 
 /* Wraps a delivery into a piece of work, in no lane yet. NULL: the delivery was requeued. */
@@ -25,8 +25,8 @@ int mg_inbox_take(struct mg_inbox *inbox, struct mg_work **ret_works, int max);
 void mg_inbox_put_back(struct mg_inbox *inbox, struct mg_work *work);   /* to the front of its lane */
 void mg_inbox_put_behind(struct mg_inbox *inbox, struct mg_work *work); /* to its end */
 void mg_inbox_give_back(struct mg_inbox *inbox);                        /* requeues all waiting work */
-/* True: signals that came before a time-out, which passed at `due_at_ms`, may still have to be read. It is asked
- * about again. A flood of signals puts it off no longer than a minute. */
+/* True: signals from before the time-out at `due_at_ms` may still have to be read. The supervisor asks about
+ * it again. A flood of signals puts it off for a minute at most. */
 bool mg_inbox_awaits_signals(const struct mg_inbox *inbox, int64_t due_at_ms, int64_t now_ms);
 bool mg_inbox_is_empty(const struct mg_inbox *inbox);
 /* Adds a follow-up of `origin`. The ack of `origin` waits for it. NULL: no memory. */

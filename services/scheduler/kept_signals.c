@@ -220,7 +220,7 @@ void mg_kept_signals_sum(const struct mg_fold *fold, int step, struct mg_slice o
 
 /* ---- the begin of a wait ---- */
 
-/* What the order keeps under one name is divided: for the step, for the next one, and what has no use. */
+/* The signals of one name are divided: for the step, for the next one, and those without use. */
 struct division {
     const struct mg_fold *fold;
     int step, heir; /* heir: the first other step of the name that has not begun; -1: none */
@@ -260,7 +260,7 @@ static bool may_count(const struct division *division, struct mg_slice signal)
                               fold->workflow->workflow->steps[division->step].signal);
 }
 
-/* A second signature of one sender is of no use to anybody, as it is refused while the step waits. */
+/* A second signature of one sender is dropped, as it is refused while the step waits. */
 static void signal_divide(struct division *division, struct mg_slice signal)
 {
     bool is_signed = has_signed(division, signal);
@@ -274,7 +274,7 @@ static void signal_divide(struct division *division, struct mg_slice signal)
     }
 }
 
-/* The steps that have what was kept: all of the name but those that wait, which have their own. */
+/* True if the other step has kept signals of the name. Those of a step that waits are its own. */
 static bool is_holder(const struct mg_fold *fold, int step, int other)
 {
     return is_of_name(fold, step, other) && fold->record->steps[other].open.data != NULL &&

@@ -27,7 +27,7 @@ struct mg_signal {
     struct mg_slice id, by, payload; /* payload: JSON */
 };
 
-/* What the signals of a step come to. */
+/* The sum of a step's signals. */
 struct mg_signal_sum {
     enum mg_signal_fact fact;
     struct mg_slice payload;         /* DONE and REFUSED: of the signal that ends the step */
@@ -35,7 +35,7 @@ struct mg_signal_sum {
     struct mg_slice by;              /* REFUSED: its sender */
 };
 
-/* Steps whose `open` changes because another step takes what they keep. */
+/* Changes of `open` of other steps, because one takes the signals that they keep. */
 struct mg_signal_moves {
     int count;
     struct mg_signal_move {

@@ -192,7 +192,7 @@ static enum mg_class undos_check(const struct mg_fold *fold, struct mg_slice rep
     return MG_OK;
 }
 
-/* A person is asked: what was signed is the payload as it was. */
+/* True if a person is asked: the signature stands for the payload as it was. */
 static bool is_of_people(const struct mg_signal_wait *wait)
 {
     return wait != NULL && (wait->of > 1 || wait->title.data != NULL || wait->choices.data != NULL);

@@ -188,7 +188,8 @@ static void take(struct mg_batch *batch, struct mg_fold *fold, struct arrival *a
     }
 }
 
-/* Of a step that has not begun: what the signal will mean is known if the conditions read no other step. */
+/* True if the signal will mean nothing to a step that has not begun. That is known now if its conditions read
+ * no other step. */
 static bool is_idle_early(const struct mg_fold *fold, struct arrival *arrival)
 {
     const struct mg_conditions *conditions = &fold->workflow->workflow->steps[arrival->step].conditions;

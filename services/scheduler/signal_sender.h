@@ -12,7 +12,7 @@ const char *mg_signal_by_fault(const char *by);
 /* True if the step takes signals of the sender: "client:NAME", any other text is an operator's. */
 bool mg_signal_may_send(struct mg_slice by, const struct mg_order_record *record,
                         const struct mg_signal_wait *wait);
-/* The senders of whom the step takes signals, as a JSON array: "operator", "client:NAME". */
+/* The senders that the step names, as a JSON array: "operator", "client:NAME". */
 void mg_signal_senders_write(const struct mg_order_record *record, const struct mg_signal_wait *wait,
                              struct mg_buf *ret_json);
 

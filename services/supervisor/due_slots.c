@@ -13,6 +13,8 @@
 #define SLOTS_PERIOD_MS 5000
 /* A due slot is asked about again after this time: as a due step, by default. */
 #define SLOTS_AGAIN_MS 2000
+/* As soon as the schedulers may have made the orders of a full answer: there are more. */
+#define SLOTS_CROWD_MS 250
 
 static void slots_answered(void *arg, bool is_leader, int64_t now_ms, const struct mg_due_slot *slots,
                            int count, const struct mg_err *err)
@@ -36,7 +38,7 @@ static void slots_answered(void *arg, bool is_leader, int64_t now_ms, const stru
         int64_t until_ms = slots[i].due_at_ms - now_ms;
         if (until_ms <= 0) {
             lag_ms = -until_ms > lag_ms ? -until_ms : lag_ms;
-            until_ms = SLOTS_AGAIN_MS;
+            until_ms = count == MG_SCHEDULES_ASKED ? SLOTS_CROWD_MS : SLOTS_AGAIN_MS;
             if (!mg_supervisor_fire(supervisor, &slots[i])) {
                 break; /* the rest is asked about again */
             }

@@ -68,6 +68,7 @@ START_TEST(a_mistake_is_refused_with_its_place)
         {"\"overlap\":\"skip\"", "either"},
         {"\"every\":\"15m\",\"overlap\":\"queue\"", "/overlap"},
         {"\"every\":\"15m\",\"jitter\":\"15m\"", "/jitter"},
+        {"\"cron\":\"0,5 2 * * *\",\"zone\":\"UTC\",\"jitter\":\"6m\"", "/jitter"},
         {"\"every\":\"15m\",\"from\":\"2026-02-30\"", "/from"},
         {"\"every\":\"15m\",\"from\":\"2026-02-02\",\"to\":\"2026-02-01\"", "/to"},
         {"\"every\":\"15m\",\"payload\":[]", "/payload"},
