@@ -429,12 +429,17 @@ static enum mg_class signals_check(const struct mg_profile *profile, struct mg_e
 
 static enum mg_class lines_check(const struct mg_profile *profile, struct mg_err *err)
 {
-    return profile->lines == 0 && profile->workflow->plan.sequence != MG_SEQUENCE_NONE
+    bool has_sequence = profile->workflow->plan.sequence != MG_SEQUENCE_NONE;
+    if (has_sequence == (profile->lines > 0)) {
+        return MG_OK;
+    }
+    return has_sequence
                ? mg_err_set(err, MG_BAD_INPUT,
-                            "orders of %s run one at a time for each key, and nothing says how many keys "
-                            "there are; give --lines 200",
+                            "orders of %s run one at a time for each key, and nothing says how many "
+                            "keys there are; give --lines 200",
                             profile->workflow->name)
-               : MG_OK;
+               : mg_err_set(err, MG_BAD_INPUT, "lines are given, and %s has no \"sequence\"; leave them out",
+                            profile->workflow->name);
 }
 
 enum mg_class mg_profile_check(const struct mg_profile *profile, struct mg_err *err)
