@@ -211,8 +211,9 @@ static const struct {
          "time in which the service takes no connection, since the start: 10m..25m"),
     LIST(MG_EXTRA_SIMULATE, whens, "when", "STEP=SHARE",
          "share of the orders in which the step's condition holds; if not given, the payload decides"),
-    LIST(MG_EXTRA_SIMULATE, choices, "choice", "NAME=SHARE CHOICE|JSON",
-         "share of a step's signals that carry the payload of a choice, or one in JSON: \"10% Reject\""),
+    LIST(MG_EXTRA_SIMULATE, choices, "choice", "NAME=VALUE",
+         "share of a step's signals that carry the payload of a choice, or one in JSON: \"10% Reject\", \"5% "
+         "{\"ok\": false}\""),
     INTEGER(MG_EXTRA_SIMULATE, lines, "lines", NULL, 1, 1000000, "N",
             "number of keys over which the orders are spread, if the definition has a sequence"),
     INTEGER(MG_EXTRA_SIMULATE, orders, "orders", NULL, 1, 1000000, "N",
@@ -269,7 +270,7 @@ static const struct {
     {MG_EXTRA_SIMULATE, "signal",
      "share of the orders that get a signal, and its time: \"85% in 2h..2d\" since the step waits, \"85% at "
      "2h..2d\" since the acceptance",
-     NULL, "NAME=SHARE in TIME"},
+     NULL, "NAME=VALUE"},
     {MG_EXTRA_SIMULATE, "payload",
      "payload of each order, as JSON or in a file, which decides conditions and moments; if not given, --when "
      "and --time do",

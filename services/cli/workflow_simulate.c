@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "definition.h"
+#include "json/scan.h"
 #include "named_services.h"
 #include "rehearse/exploration.h"
 #include "rehearse/simulation.h"
@@ -73,6 +74,11 @@ static enum mg_exit_code data_take(struct simulating *simulating)
     if (mg_option_is_given(options->payload)) {
         code = mg_cli_read_json("--payload", options->payload, &simulating->payload_text,
                                 &simulating->profile->payload);
+    }
+    if (code == MG_EXIT_DONE && simulating->profile->payload.data != NULL &&
+        mg_json_type_of(simulating->profile->payload) != MG_JSON_OBJECT) {
+        code = mg_cli_fail(MG_EXIT_USAGE, "--payload: %s; an object is expected, as of an order",
+                           mg_json_type_name(mg_json_type_of(simulating->profile->payload)));
     }
     if (code == MG_EXIT_DONE && mg_option_is_given(options->results)) {
         code = mg_cli_read_json("--results", options->results, &simulating->results_text, &results);

@@ -361,14 +361,16 @@ enum mg_class mg_profile_set_results(struct mg_profile *profile, struct mg_slice
 {
     struct mg_json_walk walk;
     struct mg_slice name, value;
+    if (mg_json_type_of(results) != MG_JSON_OBJECT) {
+        return mg_err_set(err, MG_BAD_INPUT, "%s; an object with a member for each step is expected",
+                          mg_json_type_name(mg_json_type_of(results)));
+    }
     mg_json_walk_begin(&walk, results);
     while (mg_json_walk_next(&walk, &name, &value)) {
-        int step = name.data != NULL ? mg_workflow_step_index(profile->workflow,
-                                                              (struct mg_slice){name.data + 1, name.len - 2})
-                                     : -1;
+        int step = mg_workflow_step_index(profile->workflow, (struct mg_slice){name.data + 1, name.len - 2});
         if (step < 0) {
             return mg_err_set(err, MG_BAD_INPUT, "the results name %.*s, which is no step of the workflow",
-                              (int)name.len, name.len > 0 ? name.data : "");
+                              (int)mg_utf8_cut(name, MG_NAME_MAX), name.data);
         }
         profile->results[step] = mg_json_trim(value);
     }

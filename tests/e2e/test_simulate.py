@@ -61,14 +61,14 @@ def simulated(s, name, settings):
     profile = s.scratch / "profile.json"
     profile.write_text(json.dumps({
         "workflow": name, "orders": SIMULATED, "rate": ORDERS_A_SECOND, "services": [f"service-{name}.json" for name in s.cluster.services],
-        "time": {name: "5ms" for name in s.cluster.services}, **settings}), encoding="utf-8")
+        **settings}), encoding="utf-8")
     definition = s.scratch / f"workflow-{name}.json"
     return json.loads(s.cluster.tool("workflow", "simulate", definition, "--profile", profile, "-o", "json").stdout)
 
 
 def honest_settings():
-    return {"fail": {"reserve.do": f"{FAIL:.0%}"}, "refuse": {"charge": f"{REFUSE:.0%}", "reserve.undo": f"{REFUSE_UNDO:.0%}"},
-            "lose": {"book.do": f"{LOSE:.0%}"}, "when": {"wrap": f"{WHEN:.0%}"}, "finish": {"deliver": f"{WORK_MS[0]}ms..{WORK_MS[-1]}ms"}}
+    return {"time": {name: "5ms" for name in ("inventory", "payment", "carrier")}, "fail": {"reserve.do": f"{FAIL:.0%}"},
+            "refuse": {"charge": f"{REFUSE:.0%}", "reserve.undo": f"{REFUSE_UNDO:.0%}"}, "lose": {"book.do": f"{LOSE:.0%}"}, "when": {"wrap": f"{WHEN:.0%}"}, "finish": {"deliver": f"{WORK_MS[0]}ms..{WORK_MS[-1]}ms"}}
 
 
 def compare(title, real, simulation):
@@ -146,7 +146,8 @@ def signals_of_simulated_orders_end_their_waits_in_the_shares_of_real_ones(s):
          "done_when": "result.ok", "refused_when": "!result.ok"},
         step("charge", "payment", after=["approve"], retry=ONE_TRY)], complete_within="1h")
     outcomes = ask(s, signals_plan(random.Random(1)))
-    simulation = simulated(s, "ask", {"signal": {"approved": f"{SENT:.0%} at {SIGNAL_S[0]:.0f}s..{SIGNAL_S[1]:.0f}s"},
+    simulation = simulated(s, "ask", {"time": {"inventory": "5ms", "payment": "5ms"},
+                                      "signal": {"approved": f"{SENT:.0%} at {SIGNAL_S[0]:.0f}s..{SIGNAL_S[1]:.0f}s"},
                                       "choice": {"approve": [f"{1 - REJECT:.0%} Yes", f"{REJECT:.0%} No"]}})
     ended, signal = ends(s), simulation["signals"][0]
     compare("ends", {end: 100 * ended.get(end, 0) / ASKED for end in ENDS},

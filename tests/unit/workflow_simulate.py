@@ -110,6 +110,7 @@ class Simulate(unittest.TestCase):
                 (("--when", "charge=3%"), 'step "charge" has no "when"'), (("--when", "payment=3%"), "payment is a service, and a step is what has a condition"),
                 (("--rate", "0"), "is no number of orders a second"), (("--rate", "1.2345"), "is no number"), (("--rate", "1000000"), "is no number"),
                 (("--orders", "0"), "orders"), (("--seed", "0"), "seed"), (("--payload", "{"), "--payload"),
+                (("--payload", "[1]"), "an object is expected, as of an order"), (("--results", "3"), "a number; an object with a member for each step"),
                 (("--payload", '{"total": "x"}'), "an order with this payload is rejected"), (("--results", '{"ship": 1}'), 'the results name "ship"'),
                 (("--never", "end == 'error'"), "--never is proved by --explore; give both"),
                 (("--explore", "--never", "end == 'eror'"), 'did you mean "error"?'), (("--explore", "--never", "stands.ship"), "stands.ship")):
