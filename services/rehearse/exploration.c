@@ -160,14 +160,45 @@ static enum mg_fact guard_by_payload(struct explorer *explorer, int step, int64_
 
 /* ---- signals ---- */
 
-/* A way for the signals of a step, with what they carry. */
-struct signal_way {
-    enum mg_way_of_step way;
-    struct mg_slice carried;
+/* The ways for the signals of a step, each with what they carry. */
+struct signal_ways {
+    struct {
+        enum mg_way_of_step way;
+        struct mg_slice carried;
+    } items[2 * (MG_SIGNAL_CHOICES_MAX + 1) + 2];
+    int count;
+    bool can_time_out;
 };
-#define SIGNAL_WAYS_MAX (2 * (MG_SIGNAL_CHOICES_MAX + 1) + 2)
 
-/* They come in all orders, within the time of the wait. */
+static void signal_way_add(struct signal_ways *ways, enum mg_way_of_step way, struct mg_slice carried)
+{
+    ways->items[ways->count].way = way;
+    ways->items[ways->count++].carried = carried;
+}
+
+/* Signals with this payload come. */
+static void coming_add(const struct explorer *explorer, int step, struct mg_slice payload,
+                       struct signal_ways *ways)
+{
+    struct mg_slice results[MG_STEPS_MAX];
+    const struct mg_render_input input = input_of(explorer, results);
+    char why[MG_ERROR_TEXT_MAX + 1];
+    switch (payload.data != NULL ? mg_workflow_signal_judge(&input, step, payload, why) : MG_ANSWER_DONE) {
+    case MG_ANSWER_DONE:
+        signal_way_add(ways, MG_STEP_WAY_DONE, payload);
+        signal_way_add(ways, MG_STEP_WAY_EARLY, payload);
+        break;
+    case MG_ANSWER_REFUSED:
+        signal_way_add(ways, MG_STEP_WAY_REFUSED, payload);
+        break;
+    case MG_ANSWER_OPEN:
+    case MG_ANSWER_UNCLEAR: /* the wait goes on */
+        ways->can_time_out = true;
+        break;
+    }
+}
+
+/* The signals come in all orders, within the time of the wait. */
 static bool is_certain(const struct explorer *explorer, int step)
 {
     const struct mg_arrival *arrival = &explorer->profile->signals[step];
@@ -175,53 +206,42 @@ static bool is_certain(const struct explorer *explorer, int step)
            !arrival->time.is_skewed && arrival->time.high_ms < explorer->plan->steps[step].wait_ms;
 }
 
-/* A signal with this payload comes before the step begins, or later. */
-static int comings_add(const struct explorer *explorer, int step, struct mg_slice payload,
-                       struct signal_way *ways, int count)
+static void signal_ways_find(const struct explorer *explorer, int step, struct signal_ways *ret)
 {
-    struct mg_slice results[MG_STEPS_MAX];
-    const struct mg_render_input input = input_of(explorer, results);
-    char why[MG_ERROR_TEXT_MAX + 1];
-    enum mg_answer_meaning meaning =
-        payload.data != NULL ? mg_workflow_signal_judge(&input, step, payload, why) : MG_ANSWER_DONE;
-    if (meaning == MG_ANSWER_DONE) {
-        ways[count++] = (struct signal_way){MG_STEP_WAY_DONE, payload};
-        ways[count++] = (struct signal_way){MG_STEP_WAY_EARLY, payload};
-    } else {
-        ways[count++] = (struct signal_way){
-            meaning == MG_ANSWER_REFUSED ? MG_STEP_WAY_REFUSED : MG_STEP_WAY_TIMED_OUT, payload};
+    const struct mg_profile *profile = explorer->profile;
+    const struct mg_choices *choices = &profile->choices[step];
+    bool can_come = !profile->has_signal[step] || profile->signals[step].share > 0;
+    bool can_refuse = explorer->workflow->steps[step].conditions.refused_when != NULL &&
+                      (choices->count == 0 || profile->habits[step][MG_KIND_DO].refuse > 0);
+    uint32_t rest = MG_SHARE_ALL;
+    ret->count = 0;
+    ret->can_time_out = !is_certain(explorer, step);
+    for (int i = 0; i < choices->count && can_come; i++) {
+        rest -= choices->items[i].share;
+        if (choices->items[i].share > 0) {
+            coming_add(explorer, step, choices->items[i].payload, ret);
+        }
     }
-    return count;
+    if (can_come && rest > 0) {
+        coming_add(explorer, step, (struct mg_slice){NULL, 0}, ret);
+    }
+    if (can_come && can_refuse) {
+        signal_way_add(ret, MG_STEP_WAY_REFUSED, (struct mg_slice){NULL, 0});
+    }
+    if (ret->can_time_out) {
+        signal_way_add(ret, MG_STEP_WAY_TIMED_OUT, (struct mg_slice){NULL, 0});
+    }
 }
 
 static void signal_choose(struct explorer *explorer, int step, struct mg_cause_facts *facts)
 {
-    const struct mg_profile *profile = explorer->profile;
-    const struct mg_choices *choices = &profile->choices[step];
-    struct signal_way ways[SIGNAL_WAYS_MAX];
-    uint32_t rest = MG_SHARE_ALL;
-    int count = 0;
-    bool comes = !profile->has_signal[step] || profile->signals[step].share > 0;
-    for (int i = 0; i < choices->count && comes; i++) {
-        rest -= choices->items[i].share;
-        if (choices->items[i].share > 0) {
-            count = comings_add(explorer, step, choices->items[i].payload, ways, count);
-        }
-    }
-    if (comes && rest > 0) {
-        count = comings_add(explorer, step, (struct mg_slice){NULL, 0}, ways, count);
-        bool may_refuse = explorer->workflow->steps[step].conditions.refused_when != NULL;
-        if (may_refuse && (choices->count == 0 || profile->habits[step][MG_KIND_DO].refuse > 0)) {
-            ways[count++] = (struct signal_way){MG_STEP_WAY_REFUSED, {NULL, 0}};
-        }
-    }
-    if (!is_certain(explorer, step)) {
-        ways[count++] = (struct signal_way){MG_STEP_WAY_TIMED_OUT, {NULL, 0}};
-    }
-    const struct signal_way *chosen = &ways[choose(explorer, count)];
-    explorer->ways[step] = (uint8_t)chosen->way;
-    explorer->carried[step] = chosen->carried;
-    facts->signal = chosen->way == MG_STEP_WAY_EARLY ? MG_SIGNAL_FACT_DONE : MG_SIGNAL_FACT_NONE;
+    struct signal_ways ways;
+    signal_ways_find(explorer, step, &ways);
+    int chosen = choose(explorer, ways.count);
+    explorer->ways[step] = (uint8_t)ways.items[chosen].way;
+    explorer->carried[step] = ways.items[chosen].carried;
+    bool is_early = ways.items[chosen].way == MG_STEP_WAY_EARLY;
+    facts->signal = is_early ? MG_SIGNAL_FACT_DONE : MG_SIGNAL_FACT_NONE;
 }
 
 /* ---- the facts of a step ---- */
