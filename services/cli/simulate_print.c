@@ -242,7 +242,7 @@ static void quantiles_write(struct mg_json_writer *json, const struct mg_quantil
     mg_json_member_int(json, "p99_ms", mg_quantiles_at(quantiles, 99));
 }
 
-/* Of waits: times of people have a longer tail than those of services, and its end says little. */
+/* The times of waits. Those of people have a longer tail than those of services, and its end says little. */
 static void waits_write(struct mg_json_writer *json, const struct mg_quantiles *quantiles)
 {
     mg_json_member_int(json, "p50_ms", mg_quantiles_at(quantiles, 50));

@@ -160,7 +160,7 @@ static enum mg_fact guard_by_payload(struct explorer *explorer, int step, int64_
 
 /* ---- signals ---- */
 
-/* The ways for the signals of a step, each with what they carry. */
+/* The ways for the signals of a step, each with the payload that they carry. */
 struct signal_ways {
     struct {
         enum mg_way_of_step way;

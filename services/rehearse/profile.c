@@ -28,27 +28,6 @@ const char *mg_setting_name(enum mg_setting setting)
     return NAMES[setting];
 }
 
-const char *mg_profile_shared_name(const struct mg_workflow *workflow, int step)
-{
-    const struct mg_signal_wait *signal = workflow->steps[step].signal;
-    return !workflow->plan.steps[step].is_wait ? workflow->steps[step].service
-           : signal != NULL                    ? signal->name
-                                               : NULL;
-}
-
-int mg_profile_number(const struct mg_workflow *workflow, int step)
-{
-    const char *name = mg_profile_shared_name(workflow, step);
-    for (int first = 0; first < step && name != NULL; first++) {
-        const char *other = mg_profile_shared_name(workflow, first);
-        bool is_alike = workflow->plan.steps[first].is_wait == workflow->plan.steps[step].is_wait;
-        if (is_alike && other != NULL && strcmp(other, name) == 0) {
-            return first;
-        }
-    }
-    return step;
-}
-
 struct mg_profile *mg_profile_create(const struct mg_workflow *workflow)
 {
     struct mg_profile *profile = calloc(1, sizeof(*profile));
@@ -247,7 +226,7 @@ static enum mg_class choice_put(struct mg_choices *choices, uint32_t share, stru
     return MG_OK;
 }
 
-/* "10% Reject": a share, and what its signals carry. */
+/* "10% Reject": a share, and the payload that its signals carry. */
 static enum mg_class choices_set(struct mg_profile *profile, const struct mg_profile_target *target,
                                  const char *text, struct mg_err *err)
 {

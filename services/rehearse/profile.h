@@ -15,8 +15,8 @@
 enum mg_setting {
     MG_SETTING_TIME,   /* of a call; of a wait with "until", the time until its moment */
     MG_SETTING_FAIL,   /* share of the calls that the service answers with 503, and does nothing */
-    MG_SETTING_REFUSE, /* share of the orders that it refuses with 422; its answer stays the same. Of a
-                          signal: the share of them that refuse */
+    MG_SETTING_REFUSE, /* share of the orders that it refuses with 422, and its answer stays the same; with a
+                          signal, the share of them that refuse */
     MG_SETTING_LOSE,   /* share of the calls that it handles while the answer is lost */
     MG_SETTING_FINISH, /* it answers 202, and has finished after this time */
     MG_SETTING_DOWN,   /* no connection, in this time of the simulation */
@@ -115,6 +115,8 @@ enum mg_class mg_profile_read(struct mg_profile *profile, struct mg_slice text,
  * and `require`, as that of an order is. MG_BAD_INPUT: the text names the missing one, and the option that
  * gives it. */
 enum mg_class mg_profile_check(const struct mg_profile *profile, struct mg_err *err) MG_MUSTCHECK;
+
+/* ---- profile_names.c ---- */
 
 /* The name that a step shares with others: of its service, or of the signal for which it waits. NULL: it
  * waits for a time. */

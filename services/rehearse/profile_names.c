@@ -5,6 +5,31 @@
 
 #include "json/reader.h"
 
+/* ---- names that steps share ---- */
+
+const char *mg_profile_shared_name(const struct mg_workflow *workflow, int step)
+{
+    const struct mg_signal_wait *signal = workflow->steps[step].signal;
+    return !workflow->plan.steps[step].is_wait ? workflow->steps[step].service
+           : signal != NULL                    ? signal->name
+                                               : NULL;
+}
+
+int mg_profile_number(const struct mg_workflow *workflow, int step)
+{
+    const char *name = mg_profile_shared_name(workflow, step);
+    for (int first = 0; first < step && name != NULL; first++) {
+        const char *other = mg_profile_shared_name(workflow, first);
+        bool is_alike = workflow->plan.steps[first].is_wait == workflow->plan.steps[step].is_wait;
+        if (is_alike && other != NULL && strcmp(other, name) == 0) {
+            return first;
+        }
+    }
+    return step;
+}
+
+/* ---- the name of a setting ---- */
+
 /* Ranks: a service or a signal, a service's kind, a step, a step's kind. */
 enum { RANK_SHARED = 1, RANK_KIND = 1, RANK_STEP = 2 };
 

@@ -10,7 +10,7 @@
 
 #define WHY_MAX_BYTES 512 /* of a guard's reason, which nobody reads here */
 
-/* What the expressions of an order see. */
+/* The values that the expressions of an order see. */
 struct sight {
     struct mg_slice results[MG_STEPS_MAX];
     struct mg_render_input input;
@@ -61,7 +61,7 @@ void mg_waits_accepted(struct mg_world *world, struct mg_lone_order *lone)
     }
 }
 
-/* What a signal for the step carries. */
+/* Draws the payload of a signal for the step. */
 static int carried_draw(const struct mg_profile *profile, int step, uint64_t *stream)
 {
     const struct mg_choices *choices = &profile->choices[step];

@@ -177,7 +177,7 @@ static int64_t sweep_after_ms(const struct mg_world *world, int64_t due_ms)
     return due_ms == 0 ? 0 : world->start_ms + (since_ms + SWEEP_MS - 1) / SWEEP_MS * SWEEP_MS;
 }
 
-/* What follows from the order as it is now: its end, or the next moment at which it is asked about. */
+/* After a decision the order has ended, or the next moment is planned at which it is asked about. */
 static void order_settle(struct mg_world *world, struct mg_lone_order *lone)
 {
     world->tally->decisions++;

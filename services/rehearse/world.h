@@ -1,7 +1,7 @@
 /*
  * The world of a simulation, shared by its parts. Private to services/rehearse.
  *
- *   simulation.c       time, the life of an order, what is counted
+ *   simulation.c       time, the life of an order, the counts
  *   simulated_calls.c  an agent's calls until their replies, breakers, parked steps
  *   simulated_waits.c  guards and moments, signals
  *   simulated_lines.c  orders that wait for others of their key

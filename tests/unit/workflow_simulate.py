@@ -182,7 +182,7 @@ class Simulate(unittest.TestCase):
                         r"^compensated +\d+\.\d %  approve failed: no signal ended its wait in time$", r"^compensated +\d+\.\d %  approve failed: a signal refused it$"):
             self.assertRegex(done.stdout, re.compile(pattern, re.M))
 
-    def test_a_definition_that_waits_for_a_signal_needs_it_to_be_said(self):
+    def test_a_wait_without_its_signal_in_the_settings_is_refused(self):
         self.refused(APPROVAL, "--when", "approve=1%", text='give --signal "approved=85% in 2h..2d"')
         for words, text in (
                 (("--signal", "approved"), "names no value"), (("--signal", "approved=85%"), '"85%" is no share with its time'),

@@ -248,7 +248,7 @@ START_TEST(a_share_settles_a_signal_that_never_comes_or_always_in_time)
 }
 END_TEST
 
-/* Catches: a choice that is not tried, or whose payload later conditions do not see. */
+/* Catches: a choice that is not tried, or with a payload that later conditions do not see. */
 START_TEST(each_choice_of_a_signal_is_tried)
 {
     fixture_open(

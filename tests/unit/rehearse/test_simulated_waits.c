@@ -1,4 +1,4 @@
-/* Signals and lines of a simulation: what a profile sets, and what an order makes of it. */
+/* Signals and lines of a simulation: the settings of a profile, and the fate of orders. */
 #include <stdio.h>
 
 #include "rehearse/simulation.h"
@@ -231,7 +231,7 @@ static void lines_run(const char *definition, int64_t lines)
     ck_assert_int_eq(mg_profile_set_rate(fixture_profile, "1", &err), MG_OK);
 }
 
-/* Catches: two orders of a key at one time, an order whose turn never comes, and time in line that is not
+/* Catches: two orders of a key at one time, an order without a turn, and time in line that is not
  * told. */
 START_TEST(orders_of_one_key_run_one_after_the_other)
 {
