@@ -61,33 +61,33 @@ void mg_waits_accepted(struct mg_world *world, struct mg_lone_order *lone)
     }
 }
 
-/* Draws the payload of a signal for the step. */
-static int carried_draw(const struct mg_profile *profile, int step, uint64_t *stream)
+static struct mg_lone_signal signal_draw(const struct mg_profile *profile, int step, uint64_t *stream)
 {
     const struct mg_choices *choices = &profile->choices[step];
+    struct mg_lone_signal signal = {(int8_t)step, MG_CARRIES_NOTHING};
     if (mg_share_draw(profile->habits[step][MG_KIND_DO].refuse, stream)) {
-        return MG_CARRIES_REFUSAL;
-    }
-    uint32_t at = choices->count > 0 ? (uint32_t)(mg_stream_next(stream) % MG_SHARE_ALL) : 0, sum = 0;
-    for (int i = 0; i < choices->count; i++) {
-        sum += choices->items[i].share;
-        if (at < sum) {
-            return i;
+        signal.choice = MG_CARRIES_REFUSAL;
+    } else if (choices->count > 0) {
+        uint32_t at = (uint32_t)(mg_stream_next(stream) % MG_SHARE_ALL), sum = 0;
+        for (int i = 0; i < choices->count && signal.choice == MG_CARRIES_NOTHING; i++) {
+            sum += choices->items[i].share;
+            signal.choice = at < sum ? (int8_t)i : MG_CARRIES_NOTHING;
         }
     }
-    return MG_CARRIES_NOTHING;
+    return signal;
 }
 
 /* Adds one signal to those that have counted for the step. NONE: the step waits for more. */
 static enum mg_signal_fact signal_count(const struct mg_world *world, struct mg_lone_order *lone, int step,
-                                        int carried)
+                                        struct mg_lone_signal signal)
 {
     struct sight sight;
     char why[MG_ERROR_TEXT_MAX + 1];
-    enum mg_answer_meaning meaning = carried == MG_CARRIES_REFUSAL ? MG_ANSWER_REFUSED : MG_ANSWER_DONE;
+    bool is_refusal = signal.choice == MG_CARRIES_REFUSAL;
+    enum mg_answer_meaning meaning = is_refusal ? MG_ANSWER_REFUSED : MG_ANSWER_DONE;
     struct mg_slice payload = {NULL, 0};
-    if (carried >= 0) {
-        payload = world->profile->choices[step].items[carried].payload;
+    if (signal.choice >= 0) {
+        payload = world->profile->choices[signal.step].items[signal.choice].payload;
         sight_make(world, lone, &sight);
         meaning = mg_workflow_signal_judge(&sight.input, step, payload, why);
     }
@@ -147,18 +147,18 @@ void mg_waits_signal(struct mg_world *world, struct mg_lone_order *lone, int ste
         return;
     }
     struct mg_lone_step *at = &lone->steps[to];
-    int carried = carried_draw(world->profile, step, &lone->stream);
+    const struct mg_lone_signal signal = signal_draw(world->profile, step, &lone->stream);
     bool is_open = mg_step_is_open(&lone->order->steps[to]);
     if (!is_open && at->kept_count == MG_KEPT_MAX) {
         return;
     }
-    enum mg_signal_fact fact = is_open ? signal_count(world, lone, to, carried) : MG_SIGNAL_FACT_KEPT;
+    enum mg_signal_fact fact = is_open ? signal_count(world, lone, to, signal) : MG_SIGNAL_FACT_KEPT;
     fact = fact == MG_SIGNAL_FACT_NONE ? MG_SIGNAL_FACT_KEPT : fact;
     const struct mg_cause cause = {.kind = MG_CAUSE_SIGNAL, .step = to, .signal = {.fact = fact}};
     if (mg_world_decide(world, lone, &cause) != MG_GO) {
         tally_of(world, step)->late++;
     } else if (!is_open) {
-        at->kept[at->kept_count++] = (int8_t)carried;
+        at->kept[at->kept_count++] = signal;
     }
 }
 

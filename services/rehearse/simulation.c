@@ -281,8 +281,7 @@ static void order_arrive(struct mg_world *world)
 
 /* ---- events ---- */
 
-/* A step is one that was parked; if it finds its gate closed, it joins its queue anew. -1: all that is due.
- */
+/* `step` was parked, and joins its queue anew if its gate is closed; -1: all that is due. */
 static void ask_take(struct mg_world *world, struct mg_lone_order *lone, int step)
 {
     if (step < 0) {

@@ -19,8 +19,11 @@
 
 enum { MG_TROUBLE_FAILED, MG_TROUBLE_UNKNOWN, MG_TROUBLE_UNDO_FAILED, MG_TROUBLE_COUNT };
 
-/* Signals that came before their step began: a number of the step's choices, or one of these. */
+/* A signal: the step for which it was sent, and the number of one of the step's choices, or one of these. */
 enum { MG_CARRIES_NOTHING = -1, MG_CARRIES_REFUSAL = -2 };
+struct mg_lone_signal {
+    int8_t step, choice;
+};
 #define MG_KEPT_MAX 8 /* as MG_KEPT_SIGNALS_MAX of the scheduler */
 
 struct mg_lone_step {
@@ -32,7 +35,7 @@ struct mg_lone_step {
     struct mg_lone_order *owner;
     bool is_queued, is_done_counted, is_failed_counted;
     /* of a wait for a signal */
-    int8_t kept[MG_KEPT_MAX];
+    struct mg_lone_signal kept[MG_KEPT_MAX]; /* they came before it began */
     int kept_count, done_count;
     struct mg_slice result; /* of the signal that ended it; absent: it carried nothing */
 };

@@ -164,6 +164,24 @@ START_TEST(a_skipped_step_leaves_its_signals_to_the_next_of_that_name)
 }
 END_TEST
 
+/* Catches: a signal with a payload that is looked up among the choices of another step. */
+START_TEST(a_signal_keeps_its_payload_on_its_way_to_another_step)
+{
+    fixture_open(WORKFLOW("", STEP("a", "one", "") "," WAIT("w", "", JUDGED) "," WAIT("x", CHOICES, JUDGED)),
+                 "");
+    fixture_set(MG_SETTING_SIGNAL, "w=0%");
+    fixture_set(MG_SETTING_SIGNAL, "x=100% at 1ms"); /* it reaches w, which waits before x */
+    fixture_set(MG_SETTING_CHOICE, "x=100% No");
+    run();
+    ck_assert_uint_eq(waits()->refused, ORDERS);
+    ck_assert_uint_eq(tally->steps[1].failed, ORDERS);
+    fixture_set(MG_SETTING_CHOICE, "x=0% No");
+    fixture_set(MG_SETTING_CHOICE, "x=100% Yes");
+    run();
+    ck_assert_uint_eq(tally->steps[1].done, ORDERS);
+}
+END_TEST
+
 /* Catches: one signal that is enough where two are needed, and a second one that is drawn at the same time.
  */
 START_TEST(a_step_that_needs_two_waits_for_the_later_one)
@@ -364,6 +382,7 @@ int main(void)
     tcase_add_test(tests, an_early_signal_is_kept_until_its_step_begins);
     tcase_add_test(tests, each_step_of_a_name_has_its_own_signals);
     tcase_add_test(tests, a_skipped_step_leaves_its_signals_to_the_next_of_that_name);
+    tcase_add_test(tests, a_signal_keeps_its_payload_on_its_way_to_another_step);
     tcase_add_test(tests, a_step_that_needs_two_waits_for_the_later_one);
     tcase_add_test(tests, choices_are_judged_and_are_results);
     tcase_add_test(tests, a_service_with_an_address_calls_back);
