@@ -211,7 +211,7 @@ void mg_calls_answer(struct mg_world *world, struct mg_lone_order *lone, int ste
                   wait_ms >= 0 ? MG_EVENT_TRY : MG_EVENT_REPLY, lone, step);
 }
 
-void mg_calls_reply(struct mg_world *world, struct mg_lone_order *lone, int step)
+struct mg_cause mg_calls_reply(struct mg_world *world, struct mg_lone_order *lone, int step)
 {
     const struct mg_agent_call *call = &lone->steps[step].call;
     struct mg_verdict_of_try verdict;
@@ -227,7 +227,7 @@ void mg_calls_reply(struct mg_world *world, struct mg_lone_order *lone, int step
     if (is_of_do && verdict.outcome == MG_OUTCOME_DONE) {
         lone->known |= UINT64_C(1) << step;
     }
-    const struct mg_cause cause = {
+    return (struct mg_cause){
         .kind = MG_CAUSE_REPLY,
         .step = step,
         .attempt = call->attempt,
@@ -239,16 +239,4 @@ void mg_calls_reply(struct mg_world *world, struct mg_lone_order *lone, int step
                   .may_still_act = call->tries.may_still_act,
                   .is_service_down = verdict.reason == MG_ERROR_REASON_BREAKER_OPEN || call->is_probe,
                   .retry_after_ms = verdict.retry_after_ms}};
-    (void)mg_world_decide(world, lone, &cause);
-}
-
-void mg_calls_callback(struct mg_world *world, struct mg_lone_order *lone, int step)
-{
-    const struct mg_cause cause = {
-        .kind = MG_CAUSE_SIGNAL, .step = step, .signal = {.fact = MG_SIGNAL_FACT_DONE}};
-    uint64_t known = lone->known;
-    lone->known |= UINT64_C(1) << step; /* by its body */
-    if (mg_world_decide(world, lone, &cause) != MG_GO) {
-        lone->known = known;
-    }
 }

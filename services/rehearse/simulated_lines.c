@@ -71,13 +71,6 @@ void mg_lines_effect(struct mg_world *world, struct mg_lone_order *lone, enum mg
     }
 }
 
-void mg_lines_turn(struct mg_world *world, struct mg_lone_order *lone)
-{
-    const struct mg_cause cause = {
-        .kind = MG_CAUSE_TURN, .step = -1, .turn = {.generation = lone->order->generation}};
-    (void)mg_world_decide(world, lone, &cause);
-}
-
 void mg_lines_close(struct mg_world *world)
 {
     for (int64_t i = 0; world->lines != NULL && i < world->profile->lines; i++) {

@@ -139,26 +139,35 @@ static int awaiting_find(const struct mg_world *world, const struct mg_lone_orde
     return -1;
 }
 
-void mg_waits_signal(struct mg_world *world, struct mg_lone_order *lone, int step)
+bool mg_waits_signal(struct mg_world *world, struct mg_lone_order *lone, int step,
+                     struct mg_lone_signal *ret_signal, struct mg_cause *ret_cause)
 {
     int to = awaiting_find(world, lone, world->number_of[step]);
     if (to < 0) {
         tally_of(world, step)->late++;
-        return;
+        return false;
     }
-    struct mg_lone_step *at = &lone->steps[to];
-    const struct mg_lone_signal signal = signal_draw(world->profile, step, &lone->stream);
     bool is_open = mg_step_is_open(&lone->order->steps[to]);
-    if (!is_open && at->kept_count == MG_KEPT_MAX) {
-        return;
+    *ret_signal = signal_draw(world->profile, step, &lone->stream);
+    if (!is_open && lone->steps[to].kept_count == MG_KEPT_MAX) {
+        return false;
     }
-    enum mg_signal_fact fact = is_open ? signal_count(world, lone, to, signal) : MG_SIGNAL_FACT_KEPT;
-    fact = fact == MG_SIGNAL_FACT_NONE ? MG_SIGNAL_FACT_KEPT : fact;
-    const struct mg_cause cause = {.kind = MG_CAUSE_SIGNAL, .step = to, .signal = {.fact = fact}};
-    if (mg_world_decide(world, lone, &cause) != MG_GO) {
-        tally_of(world, step)->late++;
-    } else if (!is_open) {
-        at->kept[at->kept_count++] = signal;
+    enum mg_signal_fact fact = is_open ? signal_count(world, lone, to, *ret_signal) : MG_SIGNAL_FACT_KEPT;
+    *ret_cause =
+        (struct mg_cause){.kind = MG_CAUSE_SIGNAL,
+                          .step = to,
+                          .signal = {.fact = fact == MG_SIGNAL_FACT_NONE ? MG_SIGNAL_FACT_KEPT : fact}};
+    return true;
+}
+
+void mg_waits_signal_end(struct mg_world *world, struct mg_lone_order *lone,
+                         const struct mg_lone_signal *signal, const struct mg_cause *cause, bool is_taken)
+{
+    struct mg_lone_step *to = &lone->steps[cause->step];
+    if (!is_taken) {
+        tally_of(world, cause->step)->late++;
+    } else if (lone->order->steps[cause->step].state == MG_STEP_PENDING) {
+        to->kept[to->kept_count++] = *signal;
     }
 }
 

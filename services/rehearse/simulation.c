@@ -15,21 +15,6 @@ struct scene {
     struct mg_lone_order *lone;
 };
 
-void mg_world_plan(struct mg_world *world, int64_t at_ms, int kind, struct mg_lone_order *lone, int step)
-{
-    const struct mg_event event = {.at_ms = at_ms,
-                                   .kind = kind,
-                                   .about = lone,
-                                   .step = step,
-                                   .attempt =
-                                       lone != NULL && step >= 0 ? lone->order->steps[step].attempt : 0};
-    if (!mg_event_heap_push(&world->events, &event)) {
-        world->has_failed = true;
-    } else if (lone != NULL) {
-        lone->refs++;
-    }
-}
-
 static void context_make(struct mg_world *world, struct mg_lone_order *lone)
 {
     world->context.now_ms = world->now_ms;
@@ -134,13 +119,6 @@ static void on_change(void *arg, const struct mg_transition *transition)
 
 /* ---- the life of an order ---- */
 
-void mg_world_release(struct mg_world *world, struct mg_lone_order *lone)
-{
-    if (--lone->refs == 0 && lone->is_over) {
-        TAILQ_INSERT_HEAD(&world->free, lone, entry);
-    }
-}
-
 static void steps_count(struct mg_world *world, const struct mg_lone_order *lone)
 {
     for (int i = 0; i < world->plan->step_count; i++) {
@@ -216,12 +194,6 @@ static enum mg_verdict order_decide(struct mg_world *world, struct mg_lone_order
     return verdict;
 }
 
-enum mg_verdict mg_world_decide(struct mg_world *world, struct mg_lone_order *lone,
-                                const struct mg_cause *cause)
-{
-    return order_decide(world, lone, cause, 0);
-}
-
 static struct mg_lone_order *order_take(struct mg_world *world)
 {
     struct mg_lone_order *lone = TAILQ_FIRST(&world->free);
@@ -275,7 +247,7 @@ static void order_arrive(struct mg_world *world)
     const struct mg_cause cause = {.kind = MG_CAUSE_SUBMITTED, .step = -1};
     lone->refs++;
     mg_waits_accepted(world, lone);
-    (void)mg_world_decide(world, lone, &cause);
+    (void)order_decide(world, lone, &cause, 0);
     mg_world_release(world, lone);
 }
 
@@ -296,8 +268,31 @@ static void ask_take(struct mg_world *world, struct mg_lone_order *lone, int ste
     }
 }
 
+/* By its body the callback gives the step's result, unless it is late. */
+static void callback_take(struct mg_world *world, struct mg_lone_order *lone, int step)
+{
+    const struct mg_cause cause = {
+        .kind = MG_CAUSE_SIGNAL, .step = step, .signal = {.fact = MG_SIGNAL_FACT_DONE}};
+    uint64_t known = lone->known;
+    lone->known |= UINT64_C(1) << step;
+    if (order_decide(world, lone, &cause, 0) != MG_GO) {
+        lone->known = known;
+    }
+}
+
+static void signal_take(struct mg_world *world, struct mg_lone_order *lone, int step)
+{
+    struct mg_lone_signal signal;
+    struct mg_cause cause;
+    if (mg_waits_signal(world, lone, step, &signal, &cause)) {
+        bool is_taken = order_decide(world, lone, &cause, 0) == MG_GO;
+        mg_waits_signal_end(world, lone, &signal, &cause, is_taken);
+    }
+}
+
 static void order_event(struct mg_world *world, struct mg_lone_order *lone, const struct mg_event *event)
 {
+    struct mg_cause cause = {.kind = MG_CAUSE_TURN, .step = -1};
     switch (event->kind) {
     case MG_EVENT_TRY:
         mg_calls_try(world, lone, event->step);
@@ -306,13 +301,15 @@ static void order_event(struct mg_world *world, struct mg_lone_order *lone, cons
         mg_calls_answer(world, lone, event->step);
         break;
     case MG_EVENT_REPLY:
-        mg_calls_reply(world, lone, event->step);
+        cause = mg_calls_reply(world, lone, event->step);
+        (void)order_decide(world, lone, &cause, 0);
         break;
     case MG_EVENT_CALLBACK:
-        mg_calls_callback(world, lone, event->step);
+        callback_take(world, lone, event->step);
         break;
     case MG_EVENT_TURN:
-        mg_lines_turn(world, lone);
+        cause.turn.generation = lone->order->generation;
+        (void)order_decide(world, lone, &cause, 0);
         break;
     default:
         ask_take(world, lone, event->step);
@@ -331,7 +328,7 @@ static void event_take(struct mg_world *world, const struct mg_event *event)
         event->kind == MG_EVENT_TRY || event->kind == MG_EVENT_ANSWER || event->kind == MG_EVENT_REPLY;
     bool is_current = !is_of_call || lone->steps[event->step].call.attempt == event->attempt;
     if (event->kind == MG_EVENT_SIGNAL) {
-        mg_waits_signal(world, lone, event->step); /* the only one that still counts after an end: as late */
+        signal_take(world, lone, event->step); /* the only one that still counts after an end: as late */
     } else if (!lone->is_over && is_current) {
         order_event(world, lone, event);
     }

@@ -1,10 +1,11 @@
 /*
  * The world of a simulation, shared by its parts. Private to services/rehearse.
  *
- *   simulation.c       time, the life of an order, the counts
+ *   world.c            the plan of events
  *   simulated_calls.c  an agent's calls until their replies, breakers, parked steps
  *   simulated_waits.c  guards and moments, signals
  *   simulated_lines.c  orders that wait for others of their key
+ *   simulation.c       time, the life of an order, the counts: it calls the others
  */
 #ifndef MG_REHEARSE_WORLD_H
 #define MG_REHEARSE_WORLD_H
@@ -101,11 +102,10 @@ enum {
     MG_EVENT_TURN
 };
 
-/* ---- simulation.c ---- */
+/* ---- world.c ---- */
 
+/* `lone` NULL: `step` is the number of a service. */
 void mg_world_plan(struct mg_world *world, int64_t at_ms, int kind, struct mg_lone_order *lone, int step);
-enum mg_verdict mg_world_decide(struct mg_world *world, struct mg_lone_order *lone,
-                                const struct mg_cause *cause);
 /* One event or place fewer names the order. */
 void mg_world_release(struct mg_world *world, struct mg_lone_order *lone);
 
@@ -117,8 +117,7 @@ bool mg_calls_may_go(const struct mg_world *world, int step);
 void mg_calls_request(struct mg_world *world, struct mg_lone_order *lone, int step);
 void mg_calls_try(struct mg_world *world, struct mg_lone_order *lone, int step);
 void mg_calls_answer(struct mg_world *world, struct mg_lone_order *lone, int step);
-void mg_calls_reply(struct mg_world *world, struct mg_lone_order *lone, int step);
-void mg_calls_callback(struct mg_world *world, struct mg_lone_order *lone, int step);
+struct mg_cause mg_calls_reply(struct mg_world *world, struct mg_lone_order *lone, int step);
 /* Steps that have been parked join the queue of their service. */
 void mg_calls_park(struct mg_world *world, struct mg_lone_order *lone);
 /* The step that should have probed the service may have gone another way: the next one does. */
@@ -135,8 +134,12 @@ void mg_waits_facts(struct mg_world *world, struct mg_lone_order *lone, int step
 /* The step has begun to wait for a signal, or does so no longer. */
 void mg_waits_change(struct mg_world *world, struct mg_lone_order *lone,
                      const struct mg_transition *transition);
-/* A signal comes that was meant for `step`. The order may be over. */
-void mg_waits_signal(struct mg_world *world, struct mg_lone_order *lone, int step);
+/* A signal comes that was meant for `step`: its cause is to be decided, and the signal ended. False: it
+ * changes nothing. The order may be over. */
+bool mg_waits_signal(struct mg_world *world, struct mg_lone_order *lone, int step,
+                     struct mg_lone_signal *ret_signal, struct mg_cause *ret_cause);
+void mg_waits_signal_end(struct mg_world *world, struct mg_lone_order *lone,
+                         const struct mg_lone_signal *signal, const struct mg_cause *cause, bool is_taken);
 
 /* ---- simulated_lines.c ---- */
 
@@ -145,7 +148,6 @@ bool mg_lines_open(struct mg_world *world);
 /* Draws the line of a new order. False: it is full, and the order is rejected. */
 bool mg_lines_admit(struct mg_world *world, struct mg_lone_order *lone);
 void mg_lines_effect(struct mg_world *world, struct mg_lone_order *lone, enum mg_effect_kind effect);
-void mg_lines_turn(struct mg_world *world, struct mg_lone_order *lone);
 void mg_lines_close(struct mg_world *world);
 
 #endif
