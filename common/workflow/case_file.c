@@ -198,6 +198,10 @@ static void signal_read(struct reading *reading, struct mg_slice value, const ch
         (void)snprintf(signal->by, sizeof(signal->by), "operator");
     }
     signal->payload = mg_json_get(&object, "payload", MG_OPTIONAL);
+    if (signal->payload.len > MG_SIGNAL_PAYLOAD_MAX) {
+        mg_json_member_fault(&object, MG_BAD_INPUT, "payload", "%zu bytes; a signal carries up to %d",
+                             signal->payload.len, MG_SIGNAL_PAYLOAD_MAX);
+    }
     int answer = mg_json_get_word(&object, "answer", MG_OPTIONAL, MG_WORDS_SIGNAL_OUTCOME, MG_BAD_INPUT, -1);
     signal->answer = answer >= 0 ? (enum mg_signal_outcome)(MG_SIGNAL_NONE + 1 + answer) : MG_SIGNAL_NONE;
 }
@@ -340,6 +344,10 @@ static void case_read(struct reading *reading, struct mg_slice value, int index,
     one->accepted_at_ms = mg_json_get(&object, "accepted_at", MG_OPTIONAL).data != NULL
                               ? mg_json_get_time(&object, "accepted_at")
                               : MG_CASE_ACCEPTED_AT_MS;
+    if (one->accepted_at_ms >= MG_CASE_ACCEPTED_BEFORE_MS) {
+        mg_json_member_fault(&object, MG_BAD_INPUT, "accepted_at",
+                             "too late; name a moment before the year 9000");
+    }
     struct mg_slice answers = mg_json_get_typed(&object, "answers", MG_OPTIONAL, MG_JSON_OBJECT);
     if (answers.data != NULL) {
         char at[MG_JSON_POINTER_SIZE];

@@ -18,6 +18,8 @@
 #define MG_CASE_AFTER_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
 /* 2026-01-01T00:00:00Z: cases that name no moment begin here, so that their bytes repeat. */
 #define MG_CASE_ACCEPTED_AT_MS INT64_C(1767225600000)
+/* 9000-01-01T00:00:00Z: the moments after it, of a case's messages, still have a year of four digits. */
+#define MG_CASE_ACCEPTED_BEFORE_MS INT64_C(221845392000000)
 
 /* How a call ends, if it has no answer. */
 enum mg_case_fate {

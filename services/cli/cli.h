@@ -57,9 +57,10 @@ struct mg_cli_options {
     const char *service_file, *workflow_file, *payload, *results; /* of `service test`; NULL: not given */
     const char *signal_id, *key;                                  /* likewise, of signals */
     const char *service, *path;                                   /* of `agent test` */
-    struct mg_list times, fails, refuses, loses, finishes, downs, whens, claims; /* of `workflow simulate` */
-    const char *profile;                                                         /* likewise */
-    int64_t orders, seed, stop_after_ms;                                         /* likewise; 0: not given */
+    struct mg_list times, fails, refuses, loses, finishes, downs, whens, choices; /* of `workflow simulate` */
+    struct mg_list claims;                                                        /* likewise */
+    const char *profile;                                                          /* likewise */
+    int64_t orders, seed, lines, stop_after_ms;                                   /* likewise; 0: not given */
     bool explores;
     bool wants_coverage;
     bool shows_undo;

@@ -76,6 +76,8 @@ void mg_manual_print(FILE *out)
         {"makegood order list --state error", "lists the orders that need an operator"},
         {"makegood workflow simulate workflow.json --fail payment=30% --refuse payment=2%",
          "shows the ends of 10,000 orders if the service payment fails as often"},
+        {"makegood workflow simulate workflow.json --signal \"approved=85% in 2h..2d\"",
+         "shows how many of them time out, and how long they wait, if so many signals come so late"},
         {"makegood workflow simulate workflow.json --explore --never \"end == 'compensated' && "
          "stands.charge\"",
          "proves that no order ends as compensated while its charge stands, or shows how one does"},

@@ -97,8 +97,9 @@ static const struct {
          "client whose queue client.NAME.statuses is declared or checked"),
     FLAG(MG_EXTRA_CLIENT, has_webhook, "webhook",
          "also the queue client.NAME.webhook of each such client, from which a gateway sends its statuses"),
-    LIST(MG_EXTRA_CLIENT, signals, "signal", "NAME",
-         "signal that the client may send, besides those of earlier runs; needs exactly one --client"),
+    LIST(MG_EXTRA_CLIENT | MG_EXTRA_SIMULATE, signals, "signal", "NAME",
+         "broker apply: signal that the client may send, besides those of earlier runs; needs exactly one "
+         "--client; workflow simulate: share of the orders that get it, and its time"),
     TEXT(MG_EXTRA_POLICY, hot, "hot", NULL, "DURATION|none",
          "time from an ended order's last change to its move to the archive, at least 1d; none: no move"),
     TEXT(MG_EXTRA_POLICY, keep, "keep", NULL, "DURATION|none",
@@ -200,7 +201,8 @@ static const struct {
     LIST(MG_EXTRA_SIMULATE, fails, "fail", "NAME=SHARE",
          "share of the calls that are answered with 503 and do nothing: 30%"),
     LIST(MG_EXTRA_SIMULATE, refuses, "refuse", "NAME=SHARE",
-         "share of the orders that are refused with 422 and do nothing; NAME.undo: of the undo"),
+         "share of the orders that are refused with 422 and do nothing; NAME.undo: of the undo. Of a signal: "
+         "share of them that refuse"),
     LIST(MG_EXTRA_SIMULATE, loses, "lose", "NAME=SHARE",
          "share of the calls that are handled while the answer is lost"),
     LIST(MG_EXTRA_SIMULATE, finishes, "finish", "NAME=TIME",
@@ -209,6 +211,11 @@ static const struct {
          "time in which the service takes no connection, since the start: 10m..25m"),
     LIST(MG_EXTRA_SIMULATE, whens, "when", "STEP=SHARE",
          "share of the orders in which the step's condition holds; if not given, the payload decides"),
+    LIST(MG_EXTRA_SIMULATE, choices, "choice", "NAME=VALUE",
+         "share of a step's signals that carry the payload of a choice, or one in JSON: \"10% Reject\", \"5% "
+         "{\"ok\": false}\""),
+    INTEGER(MG_EXTRA_SIMULATE, lines, "lines", NULL, 1, 1000000, "N",
+            "number of keys over which the orders are spread, if the definition has a sequence"),
     INTEGER(MG_EXTRA_SIMULATE, orders, "orders", NULL, 1, 1000000, "N",
             "number of orders; if not given, 10000"),
     INTEGER(MG_EXTRA_SIMULATE, seed, "seed", NULL, 1, INT64_MAX, "N",
@@ -217,7 +224,7 @@ static const struct {
              "time after the last order at which the simulation stops; if not given, 30d"),
     FLAG(MG_EXTRA_SIMULATE, explores, "explore",
          "instead of chance, take every way: each call done, refused or unknown, each condition true and "
-         "false"),
+         "false, each signal early, in time or not"),
     LIST(MG_EXTRA_SIMULATE, claims, "never", "EXPRESSION",
          "with --explore: a condition that no way may fulfil, as in end == 'compensated' && stands.charge"),
     FLAG(MG_EXTRA_STATES, is_mermaid, "mermaid", "print Mermaid state diagrams"),
@@ -257,6 +264,13 @@ static const struct {
     {MG_EXTRA_AUDIT, "dry-run", "only print the calls", NULL, NULL},
     {MG_EXTRA_AUDIT, "payload", "payload of the orders, as JSON or in a file", NULL, NULL},
     {MG_EXTRA_SIGNAL, "payload", "payload of the signal, as JSON or in a file, up to 64 KiB", "null", NULL},
+    {MG_EXTRA_CLIENT, "signal",
+     "signal that the client may send, besides those of earlier runs; needs exactly one --client", NULL,
+     NULL},
+    {MG_EXTRA_SIMULATE, "signal",
+     "share of the orders that get a signal, and its time: \"85% in 2h..2d\" since the step waits, \"85% at "
+     "2h..2d\" since the acceptance",
+     NULL, "NAME=VALUE"},
     {MG_EXTRA_SIMULATE, "payload",
      "payload of each order, as JSON or in a file, which decides conditions and moments; if not given, --when "
      "and --time do",

@@ -65,9 +65,16 @@ static void ends_print(const struct mg_tally *tally)
                      span_text(mg_quantiles_at(&end->time_ms, 99), late));
         }
     }
-    if (tally->open > 0) {
-        mg_print(stdout, "%-12s %9s %8llu %9s %9s\n", "open", percent_text(tally->open, tally->orders, share),
-                 (unsigned long long)tally->open, "-", "-");
+    const struct {
+        const char *word;
+        uint64_t count;
+    } OTHERS[] = {{"rejected", tally->rejected}, {"open", tally->open}};
+    for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++) {
+        if (OTHERS[i].count > 0) {
+            mg_print(stdout, "%-12s %9s %8llu %9s %9s\n", OTHERS[i].word,
+                     percent_text(OTHERS[i].count, tally->orders, share), (unsigned long long)OTHERS[i].count,
+                     "-", "-");
+        }
     }
 }
 
@@ -75,7 +82,8 @@ static int name_columns(const struct mg_workflow *workflow)
 {
     size_t most = strlen("service");
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        size_t len = strlen(workflow->steps[i].name), more = strlen(workflow->steps[i].service);
+        const char *shared = mg_profile_shared_name(workflow, i);
+        size_t len = strlen(workflow->steps[i].name), more = shared != NULL ? strlen(shared) : 0;
         most = len > most ? len : most;
         most = more > most ? more : most;
     }
@@ -102,20 +110,69 @@ static void steps_print(const struct mg_workflow *workflow, const struct mg_tall
     }
 }
 
+/* The first step that calls its service, or waits for its signal: it stands for all of them. */
+static bool is_first_call(const struct mg_workflow *workflow, int step)
+{
+    return !workflow->plan.steps[step].is_wait && mg_profile_number(workflow, step) == step;
+}
+
+static bool is_first_wait(const struct mg_workflow *workflow, int step)
+{
+    return workflow->plan.steps[step].is_signal && mg_profile_number(workflow, step) == step;
+}
+
 static void services_print(const struct mg_profile *profile, const struct mg_tally *tally, int width)
 {
     const struct mg_workflow *workflow = profile->workflow;
     bool is_first = true;
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        if (workflow->plan.steps[i].is_wait || mg_profile_service(workflow, i) != i) {
+        if (is_first_call(workflow, i)) {
+            if (is_first) {
+                mg_print(stdout, "\n%-*s %14s %14s\n", width, "service", "calls/s", "busiest second");
+                is_first = false;
+            }
+            mg_print(stdout, "%-*s %14.1f %14llu\n", width, workflow->steps[i].service,
+                     calls_per_second(profile, tally, i), (unsigned long long)tally->services[i].peak);
+        }
+    }
+}
+
+static void signals_print(const struct mg_workflow *workflow, const struct mg_tally *tally, int width)
+{
+    char done[SPAN_SIZE], refused[SPAN_SIZE], over[SPAN_SIZE], early[SPAN_SIZE], median[SPAN_SIZE],
+        late[SPAN_SIZE];
+    bool is_first = true;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        const struct mg_signal_tally *signal = &tally->signals[i];
+        if (!is_first_wait(workflow, i)) {
             continue;
         }
         if (is_first) {
-            mg_print(stdout, "\n%-*s %14s %14s\n", width, "service", "calls/s", "busiest second");
+            mg_print(stdout, "\n%-*s %8s %8s %8s %9s %8s %8s %9s %9s\n", width, "signal", "waits", "done",
+                     "refused", "timed out", "early", "late", "wait p50", "p95");
             is_first = false;
         }
-        mg_print(stdout, "%-*s %14.1f %14llu\n", width, workflow->steps[i].service,
-                 calls_per_second(profile, tally, i), (unsigned long long)tally->services[i].peak);
+        mg_print(stdout, "%-*s %8llu %8s %8s %9s %8s %8llu %9s %9s\n", width, workflow->steps[i].signal->name,
+                 (unsigned long long)signal->waited, percent_text(signal->done, signal->waited, done),
+                 percent_text(signal->refused, signal->waited, refused),
+                 percent_text(signal->timed_out, signal->waited, over),
+                 percent_text(signal->early, signal->waited, early), (unsigned long long)signal->late,
+                 span_text(mg_quantiles_at(&signal->time_ms, 50), median),
+                 span_text(mg_quantiles_at(&signal->time_ms, 95), late));
+    }
+}
+
+static void lines_print(const struct mg_profile *profile, const struct mg_tally *tally)
+{
+    const struct mg_line_tally *lines = &tally->lines;
+    char share[SPAN_SIZE], median[SPAN_SIZE], late[SPAN_SIZE];
+    if (profile->workflow->plan.sequence != MG_SEQUENCE_NONE) {
+        mg_print(
+            stdout,
+            "\n%lld lines; %s of the orders waited in one, p50 %s, p95 %s; the longest had %llu orders\n",
+            (long long)profile->lines, percent_text(lines->waited, tally->orders, share),
+            span_text(mg_quantiles_at(&lines->time_ms, 50), median),
+            span_text(mg_quantiles_at(&lines->time_ms, 95), late), (unsigned long long)lines->longest);
     }
 }
 
@@ -166,6 +223,8 @@ static void simulation_text(const struct mg_profile *profile, const struct mg_ta
     ends_print(tally);
     steps_print(profile->workflow, tally, width);
     services_print(profile, tally, width);
+    signals_print(profile->workflow, tally, width);
+    lines_print(profile, tally);
     whys_print(profile->workflow, tally);
 }
 
@@ -181,6 +240,13 @@ static void quantiles_write(struct mg_json_writer *json, const struct mg_quantil
 {
     mg_json_member_int(json, "p50_ms", mg_quantiles_at(quantiles, 50));
     mg_json_member_int(json, "p99_ms", mg_quantiles_at(quantiles, 99));
+}
+
+/* The times of waits. Those of people have a longer tail than those of services, and its end says little. */
+static void waits_write(struct mg_json_writer *json, const struct mg_quantiles *quantiles)
+{
+    mg_json_member_int(json, "p50_ms", mg_quantiles_at(quantiles, 50));
+    mg_json_member_int(json, "p95_ms", mg_quantiles_at(quantiles, 95));
 }
 
 static void ends_write(struct mg_json_writer *json, const struct mg_tally *tally)
@@ -228,7 +294,7 @@ static void services_write(struct mg_json_writer *json, const struct mg_profile 
     const struct mg_workflow *workflow = profile->workflow;
     mg_json_member_array(json, "services");
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        if (!workflow->plan.steps[i].is_wait && mg_profile_service(workflow, i) == i) {
+        if (is_first_call(workflow, i)) {
             mg_json_element_object(json);
             mg_json_member_string(json, "service", workflow->steps[i].service);
             mg_json_member_int(json, "calls", (int64_t)tally->services[i].calls);
@@ -238,6 +304,43 @@ static void services_write(struct mg_json_writer *json, const struct mg_profile 
         }
     }
     mg_json_array_end(json);
+}
+
+static void signals_write(struct mg_json_writer *json, const struct mg_workflow *workflow,
+                          const struct mg_tally *tally)
+{
+    mg_json_member_array(json, "signals");
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        const struct mg_signal_tally *signal = &tally->signals[i];
+        if (is_first_wait(workflow, i)) {
+            mg_json_element_object(json);
+            mg_json_member_string(json, "signal", workflow->steps[i].signal->name);
+            mg_json_member_int(json, "waits", (int64_t)signal->waited);
+            mg_json_member_int(json, "done", (int64_t)signal->done);
+            mg_json_member_int(json, "refused", (int64_t)signal->refused);
+            mg_json_member_int(json, "timed_out", (int64_t)signal->timed_out);
+            mg_json_member_int(json, "early", (int64_t)signal->early);
+            mg_json_member_int(json, "late", (int64_t)signal->late);
+            waits_write(json, &signal->time_ms);
+            mg_json_object_end(json);
+        }
+    }
+    mg_json_array_end(json);
+}
+
+static void lines_write(struct mg_json_writer *json, const struct mg_profile *profile,
+                        const struct mg_tally *tally)
+{
+    if (profile->workflow->plan.sequence == MG_SEQUENCE_NONE) {
+        mg_json_member_null(json, "lines");
+        return;
+    }
+    mg_json_member_object(json, "lines");
+    mg_json_member_int(json, "lines", profile->lines);
+    mg_json_member_int(json, "waited", (int64_t)tally->lines.waited);
+    mg_json_member_int(json, "longest", (int64_t)tally->lines.longest);
+    waits_write(json, &tally->lines.time_ms);
+    mg_json_object_end(json);
 }
 
 static void whys_write(struct mg_json_writer *json, const struct mg_workflow *workflow,
@@ -270,9 +373,12 @@ static enum mg_exit_code simulation_json(struct mg_cli *cli, const struct mg_pro
     member_number(json, "rate", (double)profile->rate / 1000);
     mg_json_member_int(json, "stopped_ms", tally->stopped_ms);
     mg_json_member_int(json, "open", (int64_t)tally->open);
+    mg_json_member_int(json, "rejected", (int64_t)tally->rejected);
     ends_write(json, tally);
     steps_write(json, profile->workflow, tally);
     services_write(json, profile, tally);
+    signals_write(json, profile->workflow, tally);
+    lines_write(json, profile, tally);
     whys_write(json, profile->workflow, tally);
     mg_json_member_int(json, "other_reasons", (int64_t)tally->other_causes);
     return mg_answer_print(&answer);
@@ -299,7 +405,8 @@ static const char *way_text(const struct mg_workflow *workflow, const struct mg_
     ret[0] = '\0';
     for (int i = 0; i < workflow->plan.step_count && len < WAY_SIZE; i++) {
         enum mg_way_of_step at = (enum mg_way_of_step)way->steps[i];
-        has_failure = has_failure || at == MG_STEP_WAY_REFUSED || at == MG_STEP_WAY_UNKNOWN;
+        has_failure = has_failure || at == MG_STEP_WAY_REFUSED || at == MG_STEP_WAY_UNKNOWN ||
+                      at == MG_STEP_WAY_TIMED_OUT;
         if (at != MG_STEP_WAY_NONE) {
             len += (size_t)snprintf(ret + len, WAY_SIZE - len, "%s%s %s", len > 0 ? ", " : "",
                                     workflow->steps[i].name, mg_way_of_step_name(at));
@@ -312,8 +419,7 @@ static const char *way_text(const struct mg_workflow *workflow, const struct mg_
         }
     }
     if (has_parallel && has_failure && len < WAY_SIZE) {
-        (void)snprintf(ret + len, WAY_SIZE - len, "; failures answered %s",
-                       way->is_failure_first ? "first" : "last");
+        (void)snprintf(ret + len, WAY_SIZE - len, "; failures %s", way->is_failure_first ? "first" : "last");
     }
     return ret;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "definition.h"
+#include "json/scan.h"
 #include "named_services.h"
 #include "rehearse/exploration.h"
 #include "rehearse/simulation.h"
@@ -48,7 +49,8 @@ static enum mg_exit_code settings_take(struct simulating *simulating)
         [MG_SETTING_TIME] = &options->times,      [MG_SETTING_FAIL] = &options->fails,
         [MG_SETTING_REFUSE] = &options->refuses,  [MG_SETTING_LOSE] = &options->loses,
         [MG_SETTING_FINISH] = &options->finishes, [MG_SETTING_DOWN] = &options->downs,
-        [MG_SETTING_WHEN] = &options->whens,
+        [MG_SETTING_WHEN] = &options->whens,      [MG_SETTING_SIGNAL] = &options->signals,
+        [MG_SETTING_CHOICE] = &options->choices,
     };
     struct mg_err err;
     for (int setting = 0; setting < MG_SETTING_COUNT; setting++) {
@@ -72,6 +74,11 @@ static enum mg_exit_code data_take(struct simulating *simulating)
     if (mg_option_is_given(options->payload)) {
         code = mg_cli_read_json("--payload", options->payload, &simulating->payload_text,
                                 &simulating->profile->payload);
+    }
+    if (code == MG_EXIT_DONE && simulating->profile->payload.data != NULL &&
+        mg_json_type_of(simulating->profile->payload) != MG_JSON_OBJECT) {
+        code = mg_cli_fail(MG_EXIT_USAGE, "--payload: %s; an object is expected, as of an order",
+                           mg_json_type_name(mg_json_type_of(simulating->profile->payload)));
     }
     if (code == MG_EXIT_DONE && mg_option_is_given(options->results)) {
         code = mg_cli_read_json("--results", options->results, &simulating->results_text, &results);
@@ -104,6 +111,7 @@ static enum mg_exit_code options_take(struct simulating *simulating)
     struct mg_err err;
     profile->orders = options->orders > 0 ? options->orders : profile->orders;
     profile->seed = options->seed > 0 ? options->seed : profile->seed;
+    profile->lines = options->lines > 0 ? options->lines : profile->lines;
     profile->stop_after_ms = options->stop_after_ms > 0 ? options->stop_after_ms : profile->stop_after_ms;
     if (mg_option_is_given(options->rate) && mg_profile_set_rate(profile, options->rate, &err) != MG_OK) {
         return mg_cli_fail(MG_EXIT_USAGE, "--rate: %s", err.text);

@@ -11,6 +11,11 @@ struct follow {
     uint64_t asked;
 };
 
+static bool is_of_line(enum mg_effect_kind kind)
+{
+    return kind == MG_EFFECT_LINE_JOIN || kind == MG_EFFECT_LINE_BEGIN || kind == MG_EFFECT_LINE_LEAVE;
+}
+
 static void effects_take(const struct mg_bare_order *bare, struct follow *follow)
 {
     const struct mg_decision *decision = bare->decision;
@@ -25,6 +30,8 @@ static void effects_take(const struct mg_bare_order *bare, struct follow *follow
                    follow->count < FOLLOW_MAX) {
             follow->asked |= UINT64_C(1) << effect->step;
             follow->steps[follow->count++] = effect->step;
+        } else if (is_of_line(effect->kind) && bare->events->line != NULL) {
+            bare->events->line(bare->events->arg, effect->kind);
         }
     }
 }

@@ -20,6 +20,8 @@ struct mg_bare_events {
     void (*request)(void *arg, int step);
     /* Each change of state of a step (-1: of the order), in the order in which they happen. */
     void (*change)(void *arg, const struct mg_transition *transition);
+    /* It takes a place in the line of its key, begins, or gives the place up. NULL: nobody asks. */
+    void (*line)(void *arg, enum mg_effect_kind effect);
     void *arg;
 };
 

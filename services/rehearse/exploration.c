@@ -12,9 +12,10 @@
 #include "claim.h"
 #include "core/maybe.h"
 #include "expr/tree.h"
+#include "workflow/answer_conditions.h"
 #include "workflow/step_guard.h"
 
-#define CHOICES_MAX     (3 * MG_STEPS_MAX) /* a guard, a do and an undo */
+#define CHOICES_MAX     (3 * MG_STEPS_MAX) /* a guard, a do or a signal, and an undo */
 #define CAUSES_MAX      20000              /* of one order; more is an order that does not end */
 #define ENDS_HASH       4096               /* a power of two, far above MG_EXPLORE_ENDS_MAX */
 #define UNTIL_MS        INT64_C(3600000)   /* of a moment that nothing gives */
@@ -39,9 +40,10 @@ struct explorer {
     struct mg_order order;
     struct mg_context context;
     struct mg_decision decision;
-    uint8_t ways[MG_STEPS_MAX]; /* enum mg_way_of_step */
+    uint8_t ways[MG_STEPS_MAX];            /* enum mg_way_of_step */
+    struct mg_slice carried[MG_STEPS_MAX]; /* by the signals; absent: nothing */
     bool is_undo_drawn[MG_STEPS_MAX], refuses_undo[MG_STEPS_MAX];
-    uint64_t sent[MG_STEPS_MAX]; /* when its request went out; 0: none is out */
+    uint64_t sent[MG_STEPS_MAX]; /* when its request went out, or its wait began; 0: none is out */
     uint64_t sent_count;
     uint8_t undone[MG_STEPS_MAX];
     int undone_count;
@@ -50,7 +52,8 @@ struct explorer {
 
 const char *mg_way_of_step_name(enum mg_way_of_step way)
 {
-    static const char *const NAMES[] = {"not reached", "done", "refused", "unknown", "skipped"};
+    static const char *const NAMES[] = {"not reached", "done",  "refused",  "unknown",
+                                        "skipped",     "early", "timed_out"};
     return NAMES[way];
 }
 
@@ -122,21 +125,30 @@ static enum mg_fact when_choose(struct explorer *explorer, int step)
     return choose(explorer, 2) == 0 ? MG_FACT_GO : MG_FACT_SKIP;
 }
 
-static enum mg_fact guard_by_payload(struct explorer *explorer, int step, int64_t *ret_until_ms)
+/* `results`: room for those of all steps. */
+static struct mg_render_input input_of(const struct explorer *explorer, struct mg_slice *results)
 {
-    struct mg_slice results[MG_STEPS_MAX] = {{NULL, 0}}, text;
     struct mg_render_input input = {.workflow = explorer->workflow,
                                     .order_id = "order-1",
                                     .payload = explorer->profile->payload,
                                     .results = results,
                                     .accepted_at_ms = explorer->profile->accepted_at_ms};
-    char memory[WHY_MAX_BYTES];
-    struct mg_buf why;
     for (int i = 0; i < explorer->plan->step_count; i++) {
         enum mg_step_state state = explorer->order.steps[i].state;
-        results[i] = state == MG_STEP_DONE ? explorer->profile->results[i] : results[i];
+        struct mg_slice result =
+            explorer->carried[i].data != NULL ? explorer->carried[i] : explorer->profile->results[i];
+        results[i] = state == MG_STEP_DONE ? result : (struct mg_slice){NULL, 0};
         input.skipped |= state == MG_STEP_SKIPPED ? UINT64_C(1) << i : 0;
     }
+    return input;
+}
+
+static enum mg_fact guard_by_payload(struct explorer *explorer, int step, int64_t *ret_until_ms)
+{
+    struct mg_slice results[MG_STEPS_MAX], text;
+    const struct mg_render_input input = input_of(explorer, results);
+    char memory[WHY_MAX_BYTES];
+    struct mg_buf why;
     mg_buf_init_fixed(&why, memory, sizeof(memory));
     enum mg_fact fact = mg_workflow_guard_decide(&input, step, &text, &why);
     if (fact == MG_FACT_GO) {
@@ -145,6 +157,94 @@ static enum mg_fact guard_by_payload(struct explorer *explorer, int step, int64_
     }
     return fact;
 }
+
+/* ---- signals ---- */
+
+/* The ways for the signals of a step, each with the payload that they carry. */
+struct signal_ways {
+    struct {
+        enum mg_way_of_step way;
+        struct mg_slice carried;
+    } items[2 * (MG_SIGNAL_CHOICES_MAX + 1) + 2];
+    int count;
+    bool can_time_out;
+};
+
+static void signal_way_add(struct signal_ways *ways, enum mg_way_of_step way, struct mg_slice carried)
+{
+    ways->items[ways->count].way = way;
+    ways->items[ways->count++].carried = carried;
+}
+
+/* Signals with this payload come. */
+static void coming_add(const struct explorer *explorer, int step, struct mg_slice payload,
+                       struct signal_ways *ways)
+{
+    struct mg_slice results[MG_STEPS_MAX];
+    const struct mg_render_input input = input_of(explorer, results);
+    char why[MG_ERROR_TEXT_MAX + 1];
+    switch (payload.data != NULL ? mg_workflow_signal_judge(&input, step, payload, why) : MG_ANSWER_DONE) {
+    case MG_ANSWER_DONE:
+        signal_way_add(ways, MG_STEP_WAY_DONE, payload);
+        signal_way_add(ways, MG_STEP_WAY_EARLY, payload);
+        break;
+    case MG_ANSWER_REFUSED:
+        signal_way_add(ways, MG_STEP_WAY_REFUSED, payload);
+        break;
+    case MG_ANSWER_OPEN:
+    case MG_ANSWER_UNCLEAR: /* the wait goes on */
+        ways->can_time_out = true;
+        break;
+    }
+}
+
+/* The signals come in all orders, within the time of the wait. */
+static bool is_certain(const struct explorer *explorer, int step)
+{
+    const struct mg_arrival *arrival = &explorer->profile->signals[step];
+    return explorer->profile->has_signal[step] && arrival->share == MG_SHARE_ALL &&
+           !arrival->time.is_skewed && arrival->time.high_ms < explorer->plan->steps[step].wait_ms;
+}
+
+static void signal_ways_find(const struct explorer *explorer, int step, struct signal_ways *ret)
+{
+    const struct mg_profile *profile = explorer->profile;
+    const struct mg_choices *choices = &profile->choices[step];
+    bool can_come = !profile->has_signal[step] || profile->signals[step].share > 0;
+    bool can_refuse = explorer->workflow->steps[step].conditions.refused_when != NULL &&
+                      (choices->count == 0 || profile->habits[step][MG_KIND_DO].refuse > 0);
+    uint32_t rest = MG_SHARE_ALL;
+    ret->count = 0;
+    ret->can_time_out = !is_certain(explorer, step);
+    for (int i = 0; i < choices->count && can_come; i++) {
+        rest -= choices->items[i].share;
+        if (choices->items[i].share > 0) {
+            coming_add(explorer, step, choices->items[i].payload, ret);
+        }
+    }
+    if (can_come && rest > 0) {
+        coming_add(explorer, step, (struct mg_slice){NULL, 0}, ret);
+    }
+    if (can_come && can_refuse) {
+        signal_way_add(ret, MG_STEP_WAY_REFUSED, (struct mg_slice){NULL, 0});
+    }
+    if (ret->can_time_out) {
+        signal_way_add(ret, MG_STEP_WAY_TIMED_OUT, (struct mg_slice){NULL, 0});
+    }
+}
+
+static void signal_choose(struct explorer *explorer, int step, struct mg_cause_facts *facts)
+{
+    struct signal_ways ways;
+    signal_ways_find(explorer, step, &ways);
+    int chosen = choose(explorer, ways.count);
+    explorer->ways[step] = (uint8_t)ways.items[chosen].way;
+    explorer->carried[step] = ways.items[chosen].carried;
+    bool is_early = ways.items[chosen].way == MG_STEP_WAY_EARLY;
+    facts->signal = is_early ? MG_SIGNAL_FACT_DONE : MG_SIGNAL_FACT_NONE;
+}
+
+/* ---- the facts of a step ---- */
 
 static void on_facts(void *arg, int step, struct mg_cause_facts *ret_facts)
 {
@@ -165,19 +265,28 @@ static void on_facts(void *arg, int step, struct mg_cause_facts *ret_facts)
         ret_facts->fact = MG_FACT_REFUSE;
         explorer->ways[step] = MG_STEP_WAY_REFUSED;
     }
+    if (plan->is_signal && ret_facts->fact == MG_FACT_GO) {
+        signal_choose(explorer, step, ret_facts);
+    }
 }
 
 /* ---- calls ---- */
+
+/* Its request goes out, or its wait begins. */
+static void sent_note(struct explorer *explorer, int step)
+{
+    for (int i = 0; i < explorer->plan->step_count; i++) {
+        explorer->found->has_parallel = explorer->found->has_parallel || explorer->sent[i] != 0;
+    }
+    explorer->sent[step] = ++explorer->sent_count;
+}
 
 static void on_request(void *arg, int step)
 {
     static const enum mg_way_of_step OPTIONS[] = {MG_STEP_WAY_DONE, MG_STEP_WAY_REFUSED, MG_STEP_WAY_UNKNOWN};
     struct explorer *explorer = arg;
     bool is_undo = explorer->order.steps[step].kind == MG_KIND_UNDO;
-    for (int i = 0; i < explorer->plan->step_count; i++) {
-        explorer->found->has_parallel = explorer->found->has_parallel || explorer->sent[i] != 0;
-    }
-    explorer->sent[step] = ++explorer->sent_count;
+    sent_note(explorer, step);
     if (explorer->ways[step] == MG_STEP_WAY_NONE && !is_undo) {
         explorer->ways[step] =
             (uint8_t)OPTIONS[choose(explorer, (int)(sizeof(OPTIONS) / sizeof(OPTIONS[0])))];
@@ -197,11 +306,18 @@ static void on_change(void *arg, const struct mg_transition *transition)
         return;
     }
     uint8_t *way = &explorer->ways[transition->step];
+    bool is_signal = explorer->plan->steps[transition->step].is_signal;
+    if (is_signal && transition->to == MG_STEP_WAITING) {
+        sent_note(explorer, transition->step);
+    } else if (is_signal) {
+        explorer->sent[transition->step] = 0;
+    }
     if (transition->to == MG_STEP_UNDONE && explorer->undone_count < MG_STEPS_MAX &&
         explorer->order.steps[transition->step].is_undo_dispatched) {
         explorer->undone[explorer->undone_count++] = (uint8_t)transition->step;
     }
-    *way = transition->to == MG_STEP_SKIPPED                            ? MG_STEP_WAY_SKIPPED
+    bool is_skipped = transition->to == MG_STEP_SKIPPED && transition->reason != MG_REASON_TIMED_OUT;
+    *way = is_skipped                                                   ? MG_STEP_WAY_SKIPPED
            : transition->to == MG_STEP_DONE && *way == MG_STEP_WAY_NONE ? MG_STEP_WAY_DONE
                                                                         : *way;
 }
@@ -209,11 +325,14 @@ static void on_change(void *arg, const struct mg_transition *transition)
 static bool is_failure(const struct explorer *explorer, int step)
 {
     bool is_undo = explorer->order.steps[step].kind == MG_KIND_UNDO;
+    if (explorer->ways[step] == MG_STEP_WAY_TIMED_OUT && explorer->plan->steps[step].is_skipped_when_over) {
+        return false; /* the order goes on */
+    }
     return is_undo ? explorer->refuses_undo[step] : explorer->ways[step] != MG_STEP_WAY_DONE;
 }
 
-/* The call that is answered next; -1: none is out. */
-static int call_next(const struct explorer *explorer)
+/* The call or the wait that ends next; -1: none is out. */
+static int sent_next(const struct explorer *explorer)
 {
     int next = -1;
     for (int i = 0; i < explorer->plan->step_count; i++) {
@@ -255,6 +374,37 @@ static void call_answer(struct explorer *explorer, const struct mg_bare_order *b
     (void)mg_bare_decide(bare, &cause);
 }
 
+/* A wait that times out does so at its moment, whatever else is out: calls may have begun just before. The
+ * order may expire first. */
+static void wait_time_out(struct explorer *explorer, const struct mg_bare_order *bare, int step)
+{
+    const struct mg_order *order = &explorer->order;
+    const struct mg_step *state = &order->steps[step];
+    bool is_expired = order->goal == MG_GOAL_PROCESSED && order->complete_by_ms != 0 &&
+                      order->complete_by_ms <= state->due_at_ms;
+    int64_t at_ms = is_expired ? order->complete_by_ms : state->due_at_ms;
+    const struct mg_cause over = {.kind = MG_CAUSE_DUE, .step = step, .attempt = state->attempt},
+                          expired = {.kind = MG_CAUSE_EXPIRED, .step = -1};
+    explorer->context.now_ms = at_ms > explorer->context.now_ms ? at_ms : explorer->context.now_ms;
+    explorer->sent[step] = is_expired ? explorer->sent[step] : 0;
+    (void)mg_bare_decide(bare, is_expired ? &expired : &over);
+}
+
+static void wait_end(struct explorer *explorer, const struct mg_bare_order *bare, int step)
+{
+    bool is_refused = explorer->ways[step] == MG_STEP_WAY_REFUSED;
+    const struct mg_cause cause = {
+        .kind = MG_CAUSE_SIGNAL,
+        .step = step,
+        .signal = {.fact = is_refused ? MG_SIGNAL_FACT_REFUSED : MG_SIGNAL_FACT_DONE}};
+    if (explorer->ways[step] == MG_STEP_WAY_TIMED_OUT) {
+        wait_time_out(explorer, bare, step);
+    } else {
+        explorer->sent[step] = 0;
+        (void)mg_bare_decide(bare, &cause);
+    }
+}
+
 /* ---- one way ---- */
 
 static void order_begin(struct explorer *explorer)
@@ -265,6 +415,7 @@ static void order_begin(struct explorer *explorer)
                                             .park_ms = MG_BARE_PARK_MS};
     mg_order_init(explorer->plan, &explorer->context, 0, &explorer->order);
     memset(explorer->ways, 0, sizeof(explorer->ways));
+    memset(explorer->carried, 0, sizeof(explorer->carried));
     memset(explorer->is_undo_drawn, 0, sizeof(explorer->is_undo_drawn));
     memset(explorer->refuses_undo, 0, sizeof(explorer->refuses_undo));
     memset(explorer->sent, 0, sizeof(explorer->sent));
@@ -276,15 +427,22 @@ static void order_begin(struct explorer *explorer)
 /* After an order's end in `error` the calls that are out are answered, as they would be. */
 static void order_run(struct explorer *explorer)
 {
-    const struct mg_bare_events events = {on_facts, on_request, on_change, explorer};
+    const struct mg_bare_events events = {
+        .facts = on_facts, .request = on_request, .change = on_change, .arg = explorer};
     const struct mg_bare_order bare = {explorer->plan, &explorer->context, &explorer->order,
                                        &explorer->decision, &events};
     const struct mg_cause submitted = {.kind = MG_CAUSE_SUBMITTED, .step = -1};
+    const struct mg_cause turn = {.kind = MG_CAUSE_TURN, .step = -1};
     (void)mg_bare_decide(&bare, &submitted);
+    if (mg_order_is_in_line(&explorer->order)) { /* no other is in its line */
+        (void)mg_bare_decide(&bare, &turn);
+    }
     for (int i = 0; i < CAUSES_MAX; i++) {
-        int step = call_next(explorer);
+        int step = sent_next(explorer);
         int64_t due_ms = mg_bare_due_ms(&explorer->order);
-        if (step >= 0) {
+        if (step >= 0 && explorer->plan->steps[step].is_signal) {
+            wait_end(explorer, &bare, step);
+        } else if (step >= 0) {
             call_answer(explorer, &bare, step);
         } else if (due_ms != 0) {
             explorer->context.now_ms = due_ms > explorer->context.now_ms ? due_ms : explorer->context.now_ms;
@@ -418,8 +576,7 @@ static int compare(const void *a, const void *b)
 
 static enum mg_class explore(struct explorer *explorer, uint64_t ways_max, struct mg_err *err)
 {
-    enum mg_class class = mg_profile_signals_check(explorer->workflow, err);
-    class = class == MG_OK ? claims_compile(explorer, err) : class;
+    enum mg_class class = claims_compile(explorer, err);
     class = class == MG_OK ? ways_take(explorer, ways_max, err) : class;
     if (class == MG_OK && explorer->found->has_parallel && !explorer->found->is_cut) {
         explorer->is_failure_first = true;

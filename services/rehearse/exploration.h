@@ -1,9 +1,12 @@
 /*
  * Every way that an order of a workflow can take: each call is done, refused, or stays unknown for ever; each
- * condition holds or not. The core decides each way from its submission to its end, without chance. Undos go
- * well, unless the profile has a share in which the undo of a step is refused; then both are tried.
+ * condition holds or not; a signal comes before its step begins, while it waits, or not in time, and refuses
+ * it if the step has a `refused_when`. The core decides each way from its submission to its end, without
+ * chance. Undos go well, unless the profile has a share in which the undo of a step is refused; then both are
+ * tried.
  *
- * Where calls are under way side by side, each way is taken twice: the failures are answered first, and last.
+ * Where calls and waits for signals are under way side by side, each way is taken twice: the failures end
+ * first, and last.
  */
 #ifndef MG_REHEARSE_EXPLORATION_H
 #define MG_REHEARSE_EXPLORATION_H
@@ -18,7 +21,9 @@ enum mg_way_of_step {
     MG_STEP_WAY_DONE,
     MG_STEP_WAY_REFUSED,
     MG_STEP_WAY_UNKNOWN,
-    MG_STEP_WAY_SKIPPED
+    MG_STEP_WAY_SKIPPED,
+    MG_STEP_WAY_EARLY, /* done by a signal that came before the step began */
+    MG_STEP_WAY_TIMED_OUT
 };
 const char *mg_way_of_step_name(enum mg_way_of_step way); /* "not reached", "done", … */
 
@@ -26,7 +31,7 @@ const char *mg_way_of_step_name(enum mg_way_of_step way); /* "not reached", "don
 struct mg_order_way {
     uint8_t steps[MG_STEPS_MAX]; /* enum mg_way_of_step */
     uint64_t refused_undos;      /* bits */
-    bool is_failure_first;       /* of calls side by side */
+    bool is_failure_first;       /* of calls and waits side by side */
     enum mg_order_state end;     /* not terminal: it waits for an operator */
 };
 
@@ -49,7 +54,7 @@ struct mg_explored_claim {
 struct mg_exploration {
     uint64_t ways;
     bool is_cut;       /* there are more ways than MG_EXPLORE_MAX */
-    bool has_parallel; /* some calls were under way side by side */
+    bool has_parallel; /* some calls or waits for signals were under way side by side */
     struct mg_explored_end *ends;
     int end_count;
     uint64_t other_ends; /* ways with an end beyond MG_EXPLORE_ENDS_MAX */
@@ -58,7 +63,8 @@ struct mg_exploration {
 };
 
 /* Explores the profile's workflow. A payload decides the conditions; without one, or with a share between 0 %
- * and 100 %, both are tried. The caller ends with mg_exploration_finish. MG_BAD_INPUT: a claim is wrong.
+ * and 100 %, both are tried. So a signal that comes in 0 % of the orders, or in all and in time, has one way.
+ * Choices are tried each. The caller ends with mg_exploration_finish. MG_BAD_INPUT: a claim is wrong.
  * MG_TRANSIENT: no memory. */
 enum mg_class mg_explore(const struct mg_profile *profile, uint64_t ways_max,
                          struct mg_exploration *ret_exploration, struct mg_err *err) MG_MUSTCHECK;

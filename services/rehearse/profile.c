@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "json/reader.h"
+#include "json/scan.h"
 #include "profile_names.h"
+#include "workflow/answer_conditions.h"
 #include "workflow/case_file.h"
 #include "workflow/step_guard.h"
 
@@ -19,20 +21,11 @@
 const char *mg_setting_name(enum mg_setting setting)
 {
     static const char *const NAMES[MG_SETTING_COUNT] = {
-        [MG_SETTING_TIME] = "time",     [MG_SETTING_FAIL] = "fail", [MG_SETTING_REFUSE] = "refuse",
-        [MG_SETTING_LOSE] = "lose",     [MG_SETTING_DOWN] = "down", [MG_SETTING_WHEN] = "when",
-        [MG_SETTING_FINISH] = "finish",
+        [MG_SETTING_TIME] = "time",     [MG_SETTING_FAIL] = "fail",     [MG_SETTING_REFUSE] = "refuse",
+        [MG_SETTING_LOSE] = "lose",     [MG_SETTING_DOWN] = "down",     [MG_SETTING_WHEN] = "when",
+        [MG_SETTING_FINISH] = "finish", [MG_SETTING_SIGNAL] = "signal", [MG_SETTING_CHOICE] = "choice",
     };
     return NAMES[setting];
-}
-
-int mg_profile_service(const struct mg_workflow *workflow, int step)
-{
-    int first = 0;
-    while (strcmp(workflow->steps[first].service, workflow->steps[step].service) != 0) {
-        first++;
-    }
-    return first;
 }
 
 struct mg_profile *mg_profile_create(const struct mg_workflow *workflow)
@@ -74,6 +67,7 @@ void mg_profile_destroy(struct mg_profile *profile)
 /* A value, read once for all steps that it concerns. */
 struct value {
     struct mg_spread spread;
+    struct mg_arrival arrival;
     uint32_t share;
     int64_t from_ms, until_ms;
 };
@@ -87,6 +81,10 @@ static enum mg_class value_read(enum mg_setting setting, const char *text, struc
         return mg_spread_parse(text, &ret->spread, err);
     case MG_SETTING_DOWN:
         return mg_range_parse(text, &ret->from_ms, &ret->until_ms, err);
+    case MG_SETTING_SIGNAL:
+        return mg_arrival_parse(text, &ret->arrival, err);
+    case MG_SETTING_CHOICE: /* each step has its own: choice_set */
+        return MG_OK;
     case MG_SETTING_FAIL:
     case MG_SETTING_REFUSE:
     case MG_SETTING_LOSE:
@@ -119,6 +117,8 @@ static void habit_set(struct mg_habit *habit, enum mg_setting setting, const str
         break;
     case MG_SETTING_DOWN:
     case MG_SETTING_WHEN:
+    case MG_SETTING_SIGNAL:
+    case MG_SETTING_CHOICE:
     case MG_SETTING_COUNT:
         break;
     }
@@ -127,7 +127,7 @@ static void habit_set(struct mg_habit *habit, enum mg_setting setting, const str
 static enum mg_class outage_add(struct mg_profile *profile, int step, const struct value *value,
                                 struct mg_err *err)
 {
-    struct mg_outages *outages = &profile->outages[mg_profile_service(profile->workflow, step)];
+    struct mg_outages *outages = &profile->outages[mg_profile_number(profile->workflow, step)];
     if (outages->count == MG_OUTAGES_MAX) {
         return mg_err_set(err, MG_BAD_INPUT, "a service has up to %d outages", MG_OUTAGES_MAX);
     }
@@ -160,6 +160,102 @@ static void habits_set(struct mg_profile *profile, enum mg_setting setting,
     }
 }
 
+/* ---- signals ---- */
+
+static void signals_set(struct mg_profile *profile, const struct mg_profile_target *target,
+                        const struct mg_arrival *arrival)
+{
+    for (int step = 0; step < profile->workflow->plan.step_count; step++) {
+        uint8_t *rank = &profile->ranks[MG_SETTING_SIGNAL][step][MG_KIND_DO];
+        if ((target->steps >> step & 1) != 0 && target->rank >= *rank) {
+            *rank = target->rank;
+            profile->signals[step] = *arrival;
+            profile->has_signal[step] = true;
+        }
+    }
+}
+
+/* The payload of one of the step's buttons, or the text itself, which is JSON. */
+static enum mg_class payload_find(const struct mg_profile *profile, int step, struct mg_slice text,
+                                  struct mg_slice *ret_payload, struct mg_err *err)
+{
+    const struct mg_workflow_step *of = &profile->workflow->steps[step];
+    struct mg_json_walk walk;
+    struct mg_slice quoted, value;
+    mg_json_walk_begin(&walk, of->signal->choices);
+    while (of->signal->choices.data != NULL && mg_json_walk_next(&walk, &quoted, &value)) {
+        if (mg_json_string_is(quoted, text)) {
+            *ret_payload = mg_json_trim(value);
+            return MG_OK;
+        }
+    }
+    static const struct mg_json_limits LIMITS = {
+        .max_bytes = MG_SIGNAL_PAYLOAD_MAX, .max_depth = 40, .max_members = 100000, .any_number = true};
+    if (mg_json_check(text, &LIMITS, err) != MG_OK) {
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "\"%.*s\" is neither a choice of step \"%s\" nor a payload in JSON; write \"10%% "
+                          "Reject\" or \"10%% {\"ok\": false}\"",
+                          (int)mg_utf8_cut(text, MG_NAME_MAX), text.data, of->name);
+    }
+    *ret_payload = mg_json_trim(mg_arena_copy(profile->arena, text));
+    return ret_payload->data != NULL ? MG_OK
+                                     : mg_err_set(err, MG_TRANSIENT, "could not keep a payload: no memory");
+}
+
+/* A payload that is there already has another share from now on. */
+static enum mg_class choice_put(struct mg_choices *choices, uint32_t share, struct mg_slice payload,
+                                struct mg_err *err)
+{
+    uint32_t sum = share;
+    int at = 0;
+    while (at < choices->count && !mg_slice_equal(choices->items[at].payload, payload)) {
+        at++;
+    }
+    for (int i = 0; i < choices->count; i++) {
+        sum += i != at ? choices->items[i].share : 0;
+    }
+    if (at == MG_SIGNAL_CHOICES_MAX || sum > MG_SHARE_ALL) {
+        return at == MG_SIGNAL_CHOICES_MAX
+                   ? mg_err_set(err, MG_BAD_INPUT, "a step has up to %d choices", MG_SIGNAL_CHOICES_MAX)
+                   : mg_err_set(err, MG_BAD_INPUT,
+                                "the choices of a step are more than 100%% of its signals");
+    }
+    choices->items[at].share = share;
+    choices->items[at].payload = payload;
+    choices->count += at == choices->count ? 1 : 0;
+    return MG_OK;
+}
+
+/* "10% Reject": a share, and the payload that its signals carry. */
+static enum mg_class choices_set(struct mg_profile *profile, const struct mg_profile_target *target,
+                                 const char *text, struct mg_err *err)
+{
+    char word[MG_SHARE_SIZE];
+    const char *space = strchr(text, ' ');
+    uint32_t share = 0;
+    if (space == NULL || space - text >= (long)sizeof(word)) {
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "\"%s\" is no share with a choice; write \"10%% Reject\" or \"10%% {\"ok\": false}\"", text);
+    }
+    (void)snprintf(word, sizeof(word), "%.*s", (int)(space - text), text);
+    enum mg_class class = mg_share_parse(word, &share, err);
+    for (int step = 0; step < profile->workflow->plan.step_count && class == MG_OK; step++) {
+        uint8_t *rank = &profile->ranks[MG_SETTING_CHOICE][step][MG_KIND_DO];
+        struct mg_slice payload;
+        if ((target->steps >> step & 1) == 0 || target->rank < *rank) {
+            continue;
+        }
+        profile->choices[step].count = target->rank > *rank ? 0 : profile->choices[step].count;
+        *rank = target->rank;
+        class = payload_find(profile, step, mg_slice_of(space + 1), &payload, err);
+        class = class == MG_OK ? choice_put(&profile->choices[step], share, payload, err) : class;
+    }
+    return class;
+}
+
+/* ---- all settings ---- */
+
 enum mg_class mg_profile_set(struct mg_profile *profile, enum mg_setting setting, const char *name,
                              const char *value_text, struct mg_err *err)
 {
@@ -177,6 +273,10 @@ enum mg_class mg_profile_set(struct mg_profile *profile, enum mg_setting setting
         profile->when[__builtin_ctzll(target.steps)] = value.share;
     } else if (setting == MG_SETTING_DOWN) {
         return outage_add(profile, __builtin_ctzll(target.steps), &value, err);
+    } else if (setting == MG_SETTING_SIGNAL) {
+        signals_set(profile, &target, &value.arrival);
+    } else if (setting == MG_SETTING_CHOICE) {
+        return choices_set(profile, &target, value_text, err);
     } else {
         habits_set(profile, setting, &target, &value);
     }
@@ -190,7 +290,8 @@ enum mg_class mg_profile_set_pair(struct mg_profile *profile, enum mg_setting se
     const char *equals = strchr(pair, '=');
     if (equals == NULL || equals == pair || equals - pair >= (long)sizeof(name)) {
         return mg_err_set(err, MG_BAD_INPUT,
-                          "\"%s\" names no value; write NAME=VALUE, with a step or a service", pair);
+                          "\"%s\" names no value; write NAME=VALUE, with a step, a service or a signal",
+                          pair);
     }
     snprintf(name, sizeof(name), "%.*s", (int)(equals - pair), pair);
     return mg_profile_set(profile, setting, name, equals + 1, err);
@@ -239,14 +340,16 @@ enum mg_class mg_profile_set_results(struct mg_profile *profile, struct mg_slice
 {
     struct mg_json_walk walk;
     struct mg_slice name, value;
+    if (mg_json_type_of(results) != MG_JSON_OBJECT) {
+        return mg_err_set(err, MG_BAD_INPUT, "%s; an object with a member for each step is expected",
+                          mg_json_type_name(mg_json_type_of(results)));
+    }
     mg_json_walk_begin(&walk, results);
     while (mg_json_walk_next(&walk, &name, &value)) {
-        int step = name.data != NULL ? mg_workflow_step_index(profile->workflow,
-                                                              (struct mg_slice){name.data + 1, name.len - 2})
-                                     : -1;
+        int step = mg_workflow_step_index(profile->workflow, (struct mg_slice){name.data + 1, name.len - 2});
         if (step < 0) {
             return mg_err_set(err, MG_BAD_INPUT, "the results name %.*s, which is no step of the workflow",
-                              (int)name.len, name.len > 0 ? name.data : "");
+                              (int)mg_utf8_cut(name, MG_NAME_MAX), name.data);
         }
         profile->results[step] = mg_json_trim(value);
     }
@@ -268,24 +371,65 @@ static enum mg_class payload_check(const struct mg_profile *profile, struct mg_e
                : mg_err_prefix(err, "an order with this payload is rejected");
 }
 
-enum mg_class mg_profile_signals_check(const struct mg_workflow *workflow, struct mg_err *err)
+/* A choice whose meaning nobody can tell would end no wait. */
+static enum mg_class choices_check(const struct mg_profile *profile, int step, struct mg_err *err)
 {
-    for (int i = 0; i < workflow->plan.step_count; i++) {
-        if (workflow->plan.steps[i].is_signal) {
-            return mg_err_set(err, MG_BAD_INPUT,
-                              "step \"%s\" waits for a signal, and a simulation has none; test it by cases: "
-                              "makegood workflow test",
-                              workflow->steps[i].name);
+    const struct mg_choices *choices = &profile->choices[step];
+    const struct mg_render_input input = {.workflow = profile->workflow,
+                                          .order_id = "order-1",
+                                          .payload = profile->payload,
+                                          .results = profile->results,
+                                          .accepted_at_ms = profile->accepted_at_ms};
+    char why[MG_ERROR_TEXT_MAX + 1];
+    for (int i = 0; i < choices->count; i++) {
+        if (mg_workflow_signal_judge(&input, step, choices->items[i].payload, why) == MG_ANSWER_UNCLEAR) {
+            return mg_err_set(err, MG_BAD_INPUT, "the meaning of a choice of step \"%s\" is not clear: %s",
+                              profile->workflow->steps[step].name, why);
         }
     }
     return MG_OK;
 }
 
+static enum mg_class signals_check(const struct mg_profile *profile, struct mg_err *err)
+{
+    const struct mg_workflow *workflow = profile->workflow;
+    enum mg_class class = MG_OK;
+    for (int i = 0; i < workflow->plan.step_count && class == MG_OK; i++) {
+        const struct mg_signal_wait *wait = workflow->steps[i].signal;
+        if (wait != NULL && !profile->has_signal[i]) {
+            return mg_err_set(
+                err, MG_BAD_INPUT,
+                "step \"%s\" waits for signal \"%s\", and nothing says how often it comes; give "
+                "--signal \"%s=85%% in 2h..2d\"",
+                workflow->steps[i].name, wait->name, wait->name);
+        }
+        class = choices_check(profile, i, err);
+    }
+    return class;
+}
+
+static enum mg_class lines_check(const struct mg_profile *profile, struct mg_err *err)
+{
+    bool has_sequence = profile->workflow->plan.sequence != MG_SEQUENCE_NONE;
+    if (has_sequence == (profile->lines > 0)) {
+        return MG_OK;
+    }
+    return has_sequence
+               ? mg_err_set(err, MG_BAD_INPUT,
+                            "orders of %s run one at a time for each key, and nothing says how many "
+                            "keys there are; give --lines 200",
+                            profile->workflow->name)
+               : mg_err_set(err, MG_BAD_INPUT, "lines are given, and %s has no \"sequence\"; leave them out",
+                            profile->workflow->name);
+}
+
 enum mg_class mg_profile_check(const struct mg_profile *profile, struct mg_err *err)
 {
     const struct mg_workflow *workflow = profile->workflow;
-    if (mg_profile_signals_check(workflow, err) != MG_OK) {
-        return err->class;
+    enum mg_class class = signals_check(profile, err);
+    class = class == MG_OK ? lines_check(profile, err) : class;
+    if (class != MG_OK) {
+        return class;
     }
     bool has_payload = profile->payload.data != NULL;
     for (int i = 0; i < workflow->plan.step_count && !has_payload; i++) {

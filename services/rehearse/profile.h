@@ -1,10 +1,10 @@
 /*
- * A profile: how the services of a workflow behave in a simulation, and how many orders come. It is set from
- * options (`--fail payment=30%`), from a file (proto/profile.schema.json) or from both. The file has the same
- * words.
+ * A profile: how the services of a workflow behave in a simulation, which signals come, and how many orders.
+ * It is set from options (`--fail payment=30%`), from a file (proto/profile.schema.json) or from both. The
+ * file has the same words.
  *
- * A name is a step or a service. A step's setting outranks that of its service, one of a kind of call
- * ("reserve.undo") that of all kinds; of equal ones the later counts.
+ * A name is a step, a service or a signal. A step's setting outranks that of its service or signal, one of a
+ * kind of call ("reserve.undo") that of all kinds; of equal ones the later counts.
  */
 #ifndef MG_REHEARSE_PROFILE_H
 #define MG_REHEARSE_PROFILE_H
@@ -15,11 +15,14 @@
 enum mg_setting {
     MG_SETTING_TIME,   /* of a call; of a wait with "until", the time until its moment */
     MG_SETTING_FAIL,   /* share of the calls that the service answers with 503, and does nothing */
-    MG_SETTING_REFUSE, /* share of the orders that it refuses with 422; its answer stays the same */
+    MG_SETTING_REFUSE, /* share of the orders that it refuses with 422, and its answer stays the same; with a
+                          signal, the share of them that refuse */
     MG_SETTING_LOSE,   /* share of the calls that it handles while the answer is lost */
     MG_SETTING_FINISH, /* it answers 202, and has finished after this time */
     MG_SETTING_DOWN,   /* no connection, in this time of the simulation */
     MG_SETTING_WHEN,   /* share of the orders in which the step's guard lets it go */
+    MG_SETTING_SIGNAL, /* share of the orders that get the signal, and its time */
+    MG_SETTING_CHOICE, /* share of these signals that carry a payload */
     MG_SETTING_COUNT
 };
 
@@ -28,6 +31,15 @@ struct mg_habit {
     struct mg_spread time, finish;
     uint32_t fail, refuse, lose; /* shares */
     bool has_time, has_finish;
+};
+
+/* Payloads of the signals for one step, each with its share; the rest refuse nothing and carry none. */
+struct mg_choices {
+    int count;
+    struct {
+        uint32_t share;
+        struct mg_slice payload; /* in the definition, or in the profile's arena */
+    } items[MG_SIGNAL_CHOICES_MAX];
 };
 
 #define MG_OUTAGES_MAX 16 /* of one service */
@@ -45,6 +57,7 @@ struct mg_outages {
 #define MG_PROFILE_RATE       "50"
 #define MG_PROFILE_STOP_MS    (30 * INT64_C(86400000))
 #define MG_PROFILE_SERVICES   MG_STEPS_MAX
+#define MG_PROFILE_LINES_MAX  1000000    /* as many as orders */
 #define MG_WHEN_OPEN          UINT32_MAX /* no share is given */
 
 struct mg_profile {
@@ -60,9 +73,13 @@ struct mg_profile {
     struct mg_slice services[MG_PROFILE_SERVICES]; /* quoted paths of service files */
     int service_count;
     struct mg_habit habits[MG_STEPS_MAX][MG_KIND_COUNT];
-    struct mg_outages outages[MG_STEPS_MAX]; /* by mg_profile_service */
+    struct mg_outages outages[MG_STEPS_MAX]; /* by mg_profile_number */
     uint32_t when[MG_STEPS_MAX];             /* shares, or MG_WHEN_OPEN */
-    struct mg_slice claims[MG_CLAIMS_MAX];   /* expressions that no end of an order fulfils */
+    struct mg_arrival signals[MG_STEPS_MAX]; /* of steps with has_signal */
+    bool has_signal[MG_STEPS_MAX];
+    struct mg_choices choices[MG_STEPS_MAX];
+    int64_t lines; /* over which the orders are spread, if they have a `sequence`; 0: not given */
+    struct mg_slice claims[MG_CLAIMS_MAX]; /* expressions that no end of an order fulfils */
     int claim_count;
     uint8_t ranks[MG_SETTING_COUNT][MG_STEPS_MAX][MG_KIND_COUNT]; /* of the settings so far */
 };
@@ -94,14 +111,17 @@ enum mg_class mg_profile_read(struct mg_profile *profile, struct mg_slice text,
                               const struct mg_mistakes *mistakes, struct mg_err *err) MG_MUSTCHECK;
 
 /* Whether all is known that a simulation needs: a share or a payload for each condition, a moment for each
- * wait that has one. A payload is held against `input` and `require`, as that of an order is. MG_BAD_INPUT:
- * the text names the missing one, and the option that gives it. */
+ * wait that has one, the signals of each that has one, the number of lines. A payload is held against `input`
+ * and `require`, as that of an order is. MG_BAD_INPUT: the text names the missing one, and the option that
+ * gives it. */
 enum mg_class mg_profile_check(const struct mg_profile *profile, struct mg_err *err) MG_MUSTCHECK;
 
-/* MG_BAD_INPUT: a step waits for a signal, and nothing of a profile says when one comes. */
-enum mg_class mg_profile_signals_check(const struct mg_workflow *workflow, struct mg_err *err) MG_MUSTCHECK;
+/* ---- profile_names.c ---- */
 
-/* The number of a step's service: that of the first step that calls it. */
-int mg_profile_service(const struct mg_workflow *workflow, int step);
+/* The name that a step shares with others: of its service, or of the signal for which it waits. NULL: it
+ * waits for a time. */
+const char *mg_profile_shared_name(const struct mg_workflow *workflow, int step);
+/* The number of a step's service, or of its signal: that of the first step with it. */
+int mg_profile_number(const struct mg_workflow *workflow, int step);
 
 #endif

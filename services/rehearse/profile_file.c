@@ -9,12 +9,12 @@
 static const struct mg_json_limits LIMITS = {
     .max_bytes = MG_PROFILE_MAX_BYTES, .max_depth = 40, .max_members = 100000, .any_number = true};
 
-#define VALUE_SIZE 128 /* of a setting; the longest good one has 40 bytes */
+#define VALUE_SIZE 1024 /* of a setting; the longest is a share with a payload */
 
-static const char *const NAMES[] = {"$schema", "workflow",   "services", "orders",  "rate",
-                                    "seed",    "stop_after", "payload",  "results", "accepted_at",
-                                    "time",    "fail",       "refuse",   "lose",    "finish",
-                                    "down",    "when",       "never",    NULL};
+static const char *const NAMES[] = {"$schema",    "workflow", "services", "orders",      "rate", "seed",
+                                    "stop_after", "payload",  "results",  "accepted_at", "time", "fail",
+                                    "refuse",     "lose",     "finish",   "down",        "when", "signal",
+                                    "choice",     "lines",    "never",    NULL};
 
 /* A setting's value; "" with a fault if it is no text. */
 static void text_take(struct mg_json_faults *faults, struct mg_slice value, const char *pointer,
@@ -43,14 +43,15 @@ static void setting_put(struct mg_profile *profile, struct mg_json_faults *fault
     }
 }
 
-/* A service may be down several times: a list of texts. */
+/* A service may be down several times, and signals may have several choices: a list of texts. */
 static void values_put(struct mg_profile *profile, struct mg_json_faults *faults, enum mg_setting setting,
                        const char *name, struct mg_slice value, const char *pointer)
 {
     struct mg_json_walk walk;
     struct mg_slice none, element;
     char place[MG_JSON_POINTER_SIZE];
-    if (setting != MG_SETTING_DOWN || mg_json_type_of(value) != MG_JSON_ARRAY) {
+    bool has_several = setting == MG_SETTING_DOWN || setting == MG_SETTING_CHOICE;
+    if (!has_several || mg_json_type_of(value) != MG_JSON_ARRAY) {
         setting_put(profile, faults, setting, name, value, pointer);
         return;
     }
@@ -163,6 +164,8 @@ static void numbers_read(struct mg_profile *profile, const struct mg_json_object
     profile->orders =
         mg_json_get_integer(object, "orders", MG_OPTIONAL, 1, MG_PROFILE_ORDERS_MAX, profile->orders);
     profile->seed = mg_json_get_integer(object, "seed", MG_OPTIONAL, 1, INT64_MAX, profile->seed);
+    profile->lines =
+        mg_json_get_integer(object, "lines", MG_OPTIONAL, 1, MG_PROFILE_LINES_MAX, profile->lines);
     profile->stop_after_ms =
         mg_json_get_duration(object, "stop_after", MG_WAIT_MAX_MS, profile->stop_after_ms);
     if (mg_json_get(object, "accepted_at", MG_OPTIONAL).data != NULL) {

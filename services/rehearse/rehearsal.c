@@ -12,7 +12,7 @@
 #define CAUSES_MAX 6400
 /* One case: its messages and calls. An order of 64 steps with large payloads fits. */
 #define ARENA_MAX_BYTES      ((size_t)256 * 1024 * 1024)
-#define SUBMISSION_MAX_BYTES ((size_t)1024 * 1024) /* a scheduler refuses it far below */
+#define SUBMISSION_MAX_BYTES ((size_t)MG_CASES_MAX_BYTES + 4096) /* the scheduler's own limit refuses it */
 
 /* ---- events of the desk ---- */
 

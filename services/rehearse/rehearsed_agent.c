@@ -1,7 +1,6 @@
 /*
  * An agent without broker and network: it reads the request from its message, makes its tries, classifies the
- * answers and writes the reply, all by services/agent and
- * common/serving.
+ * answers and writes the reply, all by services/agent and common/serving.
  */
 #include <stdio.h>
 #include <string.h>

@@ -3,189 +3,26 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
-#include "bare_order.h"
 #include "base/id.h"
-#include "event_heap.h"
-#include "played_service.h"
+#include "world.h"
 
-#define CONNECT_FAILS_MS 1
-#define SECOND_MS        1000
-#define SWEEP_MS         250 /* as --sweep-period of the supervisor, if not given */
-#define WHY_MAX_BYTES    512 /* of a guard's reason, which nobody reads here */
-
-enum { TROUBLE_FAILED, TROUBLE_UNKNOWN, TROUBLE_UNDO_FAILED, TROUBLE_COUNT };
-
-struct lone_step {
-    struct mg_key_record key;
-    struct mg_agent_call call;
-    int64_t begun_ms; /* 0: not yet */
-    uint64_t attempts;
-    TAILQ_ENTRY(lone_step) entry; /* in its service's line */
-    struct lone_order *owner;
-    bool is_in_line, is_done_counted, is_failed_counted;
-};
-
-/* One order. After its end its memory serves a later one, once no event names it any more. */
-struct lone_order {
-    TAILQ_ENTRY(lone_order) entry; /* among the open or the free ones */
-    uint64_t stream;
-    uint64_t known;                                /* bits: steps with a known result */
-    uint64_t drawn, skips;                         /* bits: the guards that chance has decided */
-    int64_t submitted_ms, asked_ms;                /* of its next EVENT_ASK; 0: none is planned */
-    struct mg_cause_tally back;                    /* why it turned back, or ended in error */
-    struct mg_cause_tally troubles[TROUBLE_COUNT]; /* the latest of each kind; count 0: none */
-    int refs;                                      /* events and places in lines that name it */
-    bool is_over;
-    struct mg_order *order;
-    struct lone_step steps[];
-};
-
-struct world_service {
-    const struct mg_service *service; /* NULL: no step calls it */
-    struct mg_breaker breaker;
-    TAILQ_HEAD(, lone_step) parked; /* steps that wait for its gate, the longest first */
-    int64_t second;                 /* of `calls` */
-    uint64_t calls;
-};
-
-struct world {
-    const struct mg_profile *profile;
-    const struct mg_workflow *workflow;
-    const struct mg_plan *plan;
-    struct world_service services[MG_STEPS_MAX];
-    int service_of[MG_STEPS_MAX];
-    struct mg_meanings *meanings; /* by step */
-    struct mg_event_heap events;
-    TAILQ_HEAD(lone_list, lone_order) open, free;
-    size_t used_bytes;
-    int64_t start_ms, now_ms;
-    uint64_t arrived;
-    struct mg_context context;
-    struct mg_decision decision;
-    struct mg_tally *tally;
-    bool has_failed; /* no memory */
-};
-
-enum { EVENT_TRY, EVENT_ANSWER, EVENT_REPLY, EVENT_ASK, EVENT_BREAKER };
+#define SWEEP_MS 250 /* as --sweep-period of the supervisor, if not given */
 
 /* One order, as the callbacks of its decision see it. */
 struct scene {
-    struct world *world;
-    struct lone_order *lone;
+    struct mg_world *world;
+    struct mg_lone_order *lone;
 };
 
-static void event_plan(struct world *world, int64_t at_ms, int kind, struct lone_order *lone, int step)
-{
-    const struct mg_event event = {.at_ms = at_ms,
-                                   .kind = kind,
-                                   .about = lone,
-                                   .step = step,
-                                   .attempt =
-                                       lone != NULL && step >= 0 ? lone->order->steps[step].attempt : 0};
-    if (!mg_event_heap_push(&world->events, &event)) {
-        world->has_failed = true;
-    } else if (lone != NULL) {
-        lone->refs++;
-    }
-}
-
-/* ---- gates of the schedulers ---- */
-
-static bool is_gate_open(const struct world *world, int step)
-{
-    return world->plan->steps[step].is_wait ||
-           mg_breaker_reported(&world->services[world->service_of[step]].breaker) != MG_BREAKER_OPEN;
-}
-
-static void context_make(struct world *world, struct lone_order *lone)
+static void context_make(struct mg_world *world, struct mg_lone_order *lone)
 {
     world->context.now_ms = world->now_ms;
     world->context.random = mg_stream_next(&lone->stream);
     world->context.known_results = lone->known;
     for (int i = 0; i < world->plan->step_count; i++) {
-        world->context.gate[i] = is_gate_open(world, i) ? MG_REASON_NONE : MG_REASON_BREAKER_OPEN;
+        world->context.gate[i] = mg_calls_may_go(world, i) ? MG_REASON_NONE : MG_REASON_BREAKER_OPEN;
     }
-}
-
-/* ---- the agent: one call after the other, until its reply ---- */
-
-static void call_count(struct world *world, int service)
-{
-    struct world_service *of = &world->services[service];
-    struct mg_service_tally *tally = &world->tally->services[service];
-    int64_t second = (world->now_ms - world->start_ms) / SECOND_MS;
-    of->calls = second == of->second ? of->calls + 1 : 1;
-    of->second = second;
-    tally->calls++;
-    tally->peak = of->calls > tally->peak ? of->calls : tally->peak;
-}
-
-static void try_begin(struct world *world, struct lone_order *lone, int step)
-{
-    int number = world->service_of[step];
-    struct world_service *service = &world->services[number];
-    struct mg_agent_call *call = &lone->steps[step].call;
-    const struct mg_habit *habit = &world->profile->habits[step][call->kind];
-    int64_t budget_ms = mg_tries_budget_ms(service->service, call->complete_by_ms - world->now_ms);
-    if (budget_ms <= 0) {
-        return; /* an agent that is late stays silent */
-    }
-    if (!mg_breaker_admit(&service->breaker, &call->ticket)) {
-        call->is_never_made = call->tries.count == 0;
-        event_plan(world, world->now_ms, EVENT_REPLY, lone, step);
-        return;
-    }
-    call->is_probe = service->breaker.state == MG_BREAKER_HALF_OPEN;
-    call->tries.count++;
-    call_count(world, number);
-    int64_t took_ms = mg_spread_draw(&habit->time, &lone->stream);
-    if (mg_outages_have(&world->profile->outages[number], world->now_ms - world->start_ms)) {
-        call->last = MG_CALL_END_UNREACHABLE;
-        took_ms = CONNECT_FAILS_MS;
-    } else {
-        call->last = took_ms >= budget_ms ? MG_CALL_END_TIMEOUT : MG_CALL_END_DONE; /* the service decides */
-    }
-    event_plan(world, world->now_ms + (took_ms < budget_ms ? took_ms : budget_ms), EVENT_ANSWER, lone, step);
-}
-
-static const struct mg_verdict_of_try *meaning_of(const struct world *world, int step,
-                                                  const struct mg_agent_call *call)
-{
-    int row = call->asks_undone ? MG_CALL_UNDO_VERIFY : (int)call->kind;
-    return &world->meanings[step].ends[row][call->last];
-}
-
-static void breaker_changed(struct world *world, int service);
-
-static void try_end(struct world *world, struct lone_order *lone, int step)
-{
-    struct lone_step *at = &lone->steps[step];
-    struct mg_agent_call *call = &at->call;
-    struct world_service *service = &world->services[world->service_of[step]];
-    if (call->last != MG_CALL_END_UNREACHABLE) {
-        call->last = mg_key_handle(&at->key, &world->profile->habits[step][call->kind], call,
-                                   call->last == MG_CALL_END_TIMEOUT, world->now_ms, &lone->stream);
-    }
-    struct mg_verdict_of_try verdict = *meaning_of(world, step, call);
-    const struct mg_request request = {
-        .kind = call->kind,
-        .version = mg_workflow_request_version(world->workflow, step, call->kind),
-        .is_at_most_once = call->kind == MG_KIND_DO && world->plan->steps[step].is_at_most_once};
-    mg_tries_note(&call->tries, &request, &verdict);
-    call->executed = verdict.executed;
-    bool is_down = verdict.health == MG_CALL_FAILING || verdict.health == MG_CALL_UNREACHABLE;
-    call->is_probe = call->is_probe && is_down && call->tries.count == 1;
-    if (mg_breaker_record(&service->breaker, call->ticket, verdict.health, world->now_ms)) {
-        breaker_changed(world, world->service_of[step]);
-    }
-    int64_t wait_ms = service->breaker.state == MG_BREAKER_CLOSED
-                          ? mg_tries_next_ms(service->service, &request, &call->tries, &verdict,
-                                             call->complete_by_ms - world->now_ms)
-                          : -1;
-    event_plan(world, world->now_ms + (wait_ms > 0 ? wait_ms : 0), wait_ms >= 0 ? EVENT_TRY : EVENT_REPLY,
-               lone, step);
 }
 
 /* ---- decisions ---- */
@@ -193,81 +30,40 @@ static void try_end(struct world *world, struct lone_order *lone, int step)
 static void on_facts(void *arg, int step, struct mg_cause_facts *ret_facts)
 {
     struct scene *scene = arg;
-    struct world *world = scene->world;
-    struct lone_order *lone = scene->lone;
-    uint64_t bit = UINT64_C(1) << step;
-    const struct mg_profile *profile = world->profile;
-    struct mg_slice results[MG_STEPS_MAX] = {{NULL, 0}}, text;
-    struct mg_render_input input = {.workflow = world->workflow,
-                                    .order_id = "order-1",
-                                    .payload = profile->payload,
-                                    .results = results,
-                                    .accepted_at_ms = lone->submitted_ms};
-    *ret_facts = (struct mg_cause_facts){.fact = MG_FACT_GO};
-    for (int i = 0; i < world->plan->step_count; i++) {
-        bool is_skipped = lone->order->steps[i].state == MG_STEP_SKIPPED;
-        results[i] = lone->order->steps[i].state == MG_STEP_DONE ? profile->results[i] : results[i];
-        input.skipped |= is_skipped ? UINT64_C(1) << i : 0;
-    }
-    char memory[WHY_MAX_BYTES];
-    struct mg_buf why;
-    mg_buf_init_fixed(&why, memory, sizeof(memory));
-    if (profile->when[step] != MG_WHEN_OPEN) {
-        if ((lone->drawn & bit) == 0) {
-            lone->drawn |= bit;
-            lone->skips |= mg_share_draw(profile->when[step], &lone->stream) ? 0 : bit;
-        }
-        ret_facts->fact = (lone->skips & bit) != 0 ? MG_FACT_SKIP : MG_FACT_GO;
-    } else if (profile->payload.data != NULL) {
-        ret_facts->fact = mg_workflow_guard_decide(&input, step, &text, &why);
-    }
-    if (!world->plan->steps[step].is_until || ret_facts->fact != MG_FACT_GO) {
-        return;
-    }
-    if (profile->habits[step][MG_KIND_DO].has_time) {
-        ret_facts->until_ms =
-            world->now_ms + mg_spread_draw(&profile->habits[step][MG_KIND_DO].time, &lone->stream);
-    } else {
-        mg_buf_clear(&why);
-        ret_facts->fact = mg_workflow_wait_until(&input, step, &ret_facts->until_ms, &why);
-    }
+    mg_waits_facts(scene->world, scene->lone, step, ret_facts);
 }
 
 static void on_request(void *arg, int step)
 {
     struct scene *scene = arg;
-    struct lone_order *lone = scene->lone;
-    const struct mg_step *state = &lone->order->steps[step];
-    struct lone_step *at = &lone->steps[step];
-    at->call =
-        (struct mg_agent_call){.attempt = state->attempt,
-                               .kind = state->kind,
-                               .asks_undone = state->kind == MG_KIND_VERIFY && mg_step_asks_undone(state),
-                               .complete_by_ms = state->complete_by_ms};
-    at->attempts += state->kind == MG_KIND_DO ? 1 : 0;
-    at->begun_ms = at->begun_ms == 0 ? scene->world->now_ms : at->begun_ms;
-    event_plan(scene->world, scene->world->now_ms, EVENT_TRY, lone, step);
+    mg_calls_request(scene->world, scene->lone, step);
+}
+
+static void on_line(void *arg, enum mg_effect_kind effect)
+{
+    struct scene *scene = arg;
+    mg_lines_effect(scene->world, scene->lone, effect);
 }
 
 /* A state of a step that can turn its order back, or end it. */
 static int trouble_of(enum mg_step_state state)
 {
-    return state == MG_STEP_FAILED        ? TROUBLE_FAILED
-           : state == MG_STEP_UNKNOWN     ? TROUBLE_UNKNOWN
-           : state == MG_STEP_UNDO_FAILED ? TROUBLE_UNDO_FAILED
-                                          : TROUBLE_COUNT;
+    return state == MG_STEP_FAILED        ? MG_TROUBLE_FAILED
+           : state == MG_STEP_UNKNOWN     ? MG_TROUBLE_UNKNOWN
+           : state == MG_STEP_UNDO_FAILED ? MG_TROUBLE_UNDO_FAILED
+                                          : MG_TROUBLE_COUNT;
 }
 
 /* The order's reason names the kind of trouble; the latest of that kind is meant. The step itself may be in
  * another state by now. */
-static void back_note(struct lone_order *lone, enum mg_order_state state, enum mg_reason why)
+static void back_note(struct mg_lone_order *lone, enum mg_order_state state, enum mg_reason why)
 {
-    int trouble = why == MG_REASON_STEP_FAILED       ? TROUBLE_FAILED
-                  : why == MG_REASON_OUTCOME_UNKNOWN ? TROUBLE_UNKNOWN
-                  : why == MG_REASON_UNDO_FAILED     ? TROUBLE_UNDO_FAILED
-                                                     : TROUBLE_COUNT;
+    int trouble = why == MG_REASON_STEP_FAILED       ? MG_TROUBLE_FAILED
+                  : why == MG_REASON_OUTCOME_UNKNOWN ? MG_TROUBLE_UNKNOWN
+                  : why == MG_REASON_UNDO_FAILED     ? MG_TROUBLE_UNDO_FAILED
+                                                     : MG_TROUBLE_COUNT;
     lone->back = (struct mg_cause_tally){.step = -1};
-    if (trouble < TROUBLE_COUNT && lone->troubles[trouble].count > 0) {
+    if (trouble < MG_TROUBLE_COUNT && lone->troubles[trouble].count > 0) {
         lone->back = lone->troubles[trouble];
     }
     lone->back.state = state;
@@ -283,10 +79,10 @@ static void order_change(struct scene *scene, const struct mg_transition *transi
     }
 }
 
-static void trouble_note(struct lone_order *lone, const struct mg_transition *transition)
+static void trouble_note(struct mg_lone_order *lone, const struct mg_transition *transition)
 {
     int trouble = trouble_of((enum mg_step_state)transition->to);
-    if (trouble < TROUBLE_COUNT) {
+    if (trouble < MG_TROUBLE_COUNT) {
         lone->troubles[trouble] = (struct mg_cause_tally){.step = transition->step,
                                                           .at = (enum mg_step_state)transition->to,
                                                           .reason = transition->reason,
@@ -302,8 +98,9 @@ static void on_change(void *arg, const struct mg_transition *transition)
         return;
     }
     trouble_note(scene->lone, transition);
-    struct lone_step *at = &scene->lone->steps[transition->step];
+    struct mg_lone_step *at = &scene->lone->steps[transition->step];
     struct mg_step_tally *tally = &scene->world->tally->steps[transition->step];
+    const struct mg_step_plan *plan = &scene->world->plan->steps[transition->step];
     int64_t now_ms = scene->world->now_ms;
     if (transition->to == MG_STEP_DONE && !at->is_done_counted) {
         at->is_done_counted = true;
@@ -312,43 +109,21 @@ static void on_change(void *arg, const struct mg_transition *transition)
     } else if (transition->to == MG_STEP_FAILED && !at->is_failed_counted) {
         at->is_failed_counted = true;
         tally->failed++;
-    } else if (transition->to == MG_STEP_WAITING && transition->reason == MG_REASON_SLEEPING) {
+    } else if (transition->to == MG_STEP_WAITING && plan->is_wait) {
         at->begun_ms = now_ms;
     }
-}
-
-static struct mg_bare_order bare_of(struct world *world, struct lone_order *lone,
-                                    const struct mg_bare_events *events)
-{
-    context_make(world, lone);
-    return (struct mg_bare_order){.plan = world->plan,
-                                  .context = &world->context,
-                                  .order = lone->order,
-                                  .decision = &world->decision,
-                                  .events = events};
+    if (plan->is_signal) {
+        mg_waits_change(scene->world, scene->lone, transition);
+    }
 }
 
 /* ---- the life of an order ---- */
 
-static void order_release(struct world *world, struct lone_order *lone)
+static void steps_count(struct mg_world *world, const struct mg_lone_order *lone)
 {
-    if (--lone->refs == 0 && lone->is_over) {
-        TAILQ_INSERT_HEAD(&world->free, lone, entry);
-    }
-}
-
-static void order_end(struct world *world, struct lone_order *lone)
-{
-    struct mg_tally *tally = world->tally;
-    struct mg_ended *end = &tally->ends[lone->order->state];
-    end->count++;
-    mg_quantiles_add(&end->time_ms, world->now_ms - lone->submitted_ms);
-    if (lone->order->state != MG_ORDER_PROCESSED) {
-        mg_tally_cause(tally, &lone->back);
-    }
     for (int i = 0; i < world->plan->step_count; i++) {
         enum mg_step_state state = lone->order->steps[i].state;
-        struct mg_step_tally *step = &tally->steps[i];
+        struct mg_step_tally *step = &world->tally->steps[i];
         step->skipped += state == MG_STEP_SKIPPED ? 1 : 0;
         step->undone += state == MG_STEP_UNDONE ? 1 : 0;
         step->undo_failed += state == MG_STEP_UNDO_FAILED ? 1 : 0;
@@ -357,20 +132,31 @@ static void order_end(struct world *world, struct lone_order *lone)
             mg_quantiles_add(&step->attempts, (int64_t)lone->steps[i].attempts);
         }
     }
+}
+
+static void order_end(struct mg_world *world, struct mg_lone_order *lone)
+{
+    struct mg_ended *end = &world->tally->ends[lone->order->state];
+    end->count++;
+    mg_quantiles_add(&end->time_ms, world->now_ms - lone->submitted_ms);
+    if (lone->order->state != MG_ORDER_PROCESSED) {
+        mg_tally_cause(world->tally, &lone->back);
+    }
+    steps_count(world, lone);
     lone->is_over = true;
     TAILQ_REMOVE(&world->open, lone, entry);
 }
 
 /* The sweep of the supervisor that finds the due moment; 0: none is due. */
-static int64_t sweep_after_ms(const struct world *world, int64_t due_ms)
+static int64_t sweep_after_ms(const struct mg_world *world, int64_t due_ms)
 {
     int64_t at_ms = due_ms > world->now_ms ? due_ms : world->now_ms;
     int64_t since_ms = at_ms - world->start_ms;
     return due_ms == 0 ? 0 : world->start_ms + (since_ms + SWEEP_MS - 1) / SWEEP_MS * SWEEP_MS;
 }
 
-/* Parked steps join the line of their service; the next moment of the others is planned. */
-static void order_settle(struct world *world, struct lone_order *lone)
+/* After a decision the order has ended, or the next moment is planned at which it is asked about. */
+static void order_settle(struct mg_world *world, struct mg_lone_order *lone)
 {
     world->tally->decisions++;
     if (lone->is_over) {
@@ -381,43 +167,36 @@ static void order_settle(struct world *world, struct lone_order *lone)
         order_end(world, lone);
         return;
     }
-    for (int i = 0; i < world->plan->step_count; i++) {
-        struct lone_step *at = &lone->steps[i];
-        if (mg_step_is_parked(&lone->order->steps[i]) && !at->is_in_line) {
-            at->is_in_line = true;
-            lone->refs++;
-            TAILQ_INSERT_TAIL(&world->services[world->service_of[i]].parked, at, entry);
-        }
-    }
+    mg_calls_park(world, lone);
     int64_t due_ms = sweep_after_ms(world, mg_bare_due_ms(lone->order));
     if (due_ms != 0 && (lone->asked_ms == 0 || due_ms < lone->asked_ms)) {
         lone->asked_ms = due_ms;
-        event_plan(world, due_ms, EVENT_ASK, lone, -1);
+        mg_world_plan(world, due_ms, MG_EVENT_ASK, lone, -1);
     }
 }
 
-static void order_decide(struct world *world, struct lone_order *lone, const struct mg_cause *cause)
+/* Decides a cause, or asks for all that is due if it is NULL; `asks_parked` as in mg_bare_ask. */
+static enum mg_verdict order_decide(struct mg_world *world, struct mg_lone_order *lone,
+                                    const struct mg_cause *cause, uint64_t asks_parked)
 {
     struct scene scene = {world, lone};
-    const struct mg_bare_events events = {on_facts, on_request, on_change, &scene};
-    const struct mg_bare_order bare = bare_of(world, lone, &events);
-    (void)mg_bare_decide(&bare, cause);
+    const struct mg_bare_events events = {
+        .facts = on_facts, .request = on_request, .change = on_change, .line = on_line, .arg = &scene};
+    const struct mg_bare_order bare = {world->plan, &world->context, lone->order, &world->decision, &events};
+    enum mg_verdict verdict = MG_GO;
+    context_make(world, lone);
+    if (cause != NULL) {
+        verdict = mg_bare_decide(&bare, cause);
+    } else {
+        mg_bare_ask(&bare, asks_parked);
+    }
     order_settle(world, lone);
+    return verdict;
 }
 
-/* Its events end with the moments at which they were planned: only the latest plan asks again. */
-static void order_ask(struct world *world, struct lone_order *lone, uint64_t asks_parked)
+static struct mg_lone_order *order_take(struct mg_world *world)
 {
-    struct scene scene = {world, lone};
-    const struct mg_bare_events events = {on_facts, on_request, on_change, &scene};
-    const struct mg_bare_order bare = bare_of(world, lone, &events);
-    mg_bare_ask(&bare, asks_parked);
-    order_settle(world, lone);
-}
-
-static struct lone_order *order_take(struct world *world)
-{
-    struct lone_order *lone = TAILQ_FIRST(&world->free);
+    struct mg_lone_order *lone = TAILQ_FIRST(&world->free);
     int count = world->plan->step_count;
     size_t own_bytes = sizeof(*lone) + (size_t)count * sizeof(lone->steps[0]);
     size_t order_bytes = offsetof(struct mg_order, steps) + (size_t)count * sizeof(struct mg_step);
@@ -441,9 +220,9 @@ static struct lone_order *order_take(struct world *world)
     return lone;
 }
 
-static void order_arrive(struct world *world)
+static void order_arrive(struct mg_world *world)
 {
-    struct lone_order *lone = order_take(world);
+    struct mg_lone_order *lone = order_take(world);
     struct mg_order whole; /* mg_order_init clears all of it */
     if (lone == NULL) {
         return;
@@ -453,95 +232,29 @@ static void order_arrive(struct world *world)
     for (int i = 0; i < world->plan->step_count; i++) {
         lone->steps[i].owner = lone;
     }
+    world->arrived++;
+    world->tally->orders++;
+    if (!mg_lines_admit(world, lone)) {
+        world->tally->rejected++;
+        lone->is_over = true;
+        TAILQ_REMOVE(&world->open, lone, entry);
+        TAILQ_INSERT_HEAD(&world->free, lone, entry);
+        return;
+    }
     context_make(world, lone);
     mg_order_init(world->plan, &world->context, 0, &whole);
     memcpy(lone->order, &whole, mg_order_size(&whole));
-    world->arrived++;
-    world->tally->orders++;
     const struct mg_cause cause = {.kind = MG_CAUSE_SUBMITTED, .step = -1};
     lone->refs++;
-    order_decide(world, lone, &cause);
-    order_release(world, lone);
+    mg_waits_accepted(world, lone);
+    (void)order_decide(world, lone, &cause, 0);
+    mg_world_release(world, lone);
 }
 
 /* ---- events ---- */
 
-static void reply_take(struct world *world, struct lone_order *lone, int step)
-{
-    const struct mg_agent_call *call = &lone->steps[step].call;
-    struct mg_verdict_of_try verdict;
-    if (call->is_never_made) {
-        mg_verdict_not_made(MG_ERROR_REASON_BREAKER_OPEN, "", &verdict);
-    } else {
-        verdict = *meaning_of(world, step, call);
-        verdict.executed = call->executed;
-    }
-    const struct mg_step *state = &lone->order->steps[step];
-    bool is_learning = mg_step_is_backward(state) && call->kind == MG_KIND_DO;
-    bool is_of_do = call->kind != MG_KIND_UNDO && !call->asks_undone;
-    if (is_of_do && verdict.outcome == MG_OUTCOME_DONE) {
-        lone->known |= UINT64_C(1) << step;
-    }
-    const struct mg_cause cause = {
-        .kind = MG_CAUSE_REPLY,
-        .step = step,
-        .attempt = call->attempt,
-        .reply = {.kind = call->kind,
-                  .outcome = verdict.outcome,
-                  .executed = is_learning ? mg_maybe_learned(verdict.outcome, verdict.executed,
-                                                             call->last == MG_CALL_END_REFUSED)
-                                          : verdict.executed,
-                  .may_still_act = call->tries.may_still_act,
-                  .is_service_down = verdict.reason == MG_ERROR_REASON_BREAKER_OPEN || call->is_probe,
-                  .retry_after_ms = verdict.retry_after_ms}};
-    order_decide(world, lone, &cause);
-}
-
-/* Asks for the first `most` parked steps of a service; those that are no longer parked leave the line. */
-static void parked_release(struct world *world, int service, uint64_t most)
-{
-    struct world_service *of = &world->services[service];
-    struct lone_step *at;
-    uint64_t released = 0;
-    while (released < most && (at = TAILQ_FIRST(&of->parked)) != NULL) {
-        struct lone_order *lone = at->owner;
-        int step = (int)(at - lone->steps);
-        const struct mg_step *state = &lone->order->steps[step];
-        TAILQ_REMOVE(&of->parked, at, entry);
-        at->is_in_line = false;
-        if (!lone->is_over && mg_step_is_parked(state)) {
-            int64_t at_ms = state->due_at_ms > world->now_ms ? state->due_at_ms : world->now_ms;
-            event_plan(world, at_ms, EVENT_ASK, lone, step);
-            released++;
-        }
-        order_release(world, lone);
-    }
-}
-
-/* The step that should have probed the service has gone another way: the next one does. */
-static void probe_find(struct world *world, int service)
-{
-    const struct mg_breaker *breaker = &world->services[service].breaker;
-    if (breaker->state == MG_BREAKER_HALF_OPEN && breaker->probes_out < breaker->rules.probes) {
-        parked_release(world, service, 1);
-    }
-}
-
-static void breaker_changed(struct world *world, int service)
-{
-    struct world_service *of = &world->services[service];
-    if (of->breaker.state == MG_BREAKER_OPEN) {
-        event_plan(world, of->breaker.open_until_ms, EVENT_BREAKER, NULL, service);
-    } else {
-        parked_release(world, service,
-                       of->breaker.state == MG_BREAKER_CLOSED ? UINT64_MAX
-                                                              : (uint64_t)of->breaker.rules.probes);
-    }
-}
-
-/* A step names an order's own plan, -1 all that is due. A parked step that finds its gate closed joins the
- * line anew. */
-static void ask_take(struct world *world, struct lone_order *lone, int step)
+/* `step` was parked, and joins its queue anew if its gate is closed; -1: all that is due. */
+static void ask_take(struct mg_world *world, struct mg_lone_order *lone, int step)
 {
     if (step < 0) {
         if (lone->asked_ms != world->now_ms) {
@@ -549,45 +262,82 @@ static void ask_take(struct world *world, struct lone_order *lone, int step)
         }
         lone->asked_ms = 0;
     }
-    order_ask(world, lone, step >= 0 ? UINT64_C(1) << step : 0);
+    (void)order_decide(world, lone, NULL, step >= 0 ? UINT64_C(1) << step : 0);
     if (step >= 0) {
-        probe_find(world, world->service_of[step]);
+        mg_calls_probe(world, world->number_of[step]);
     }
 }
 
-static void event_take(struct world *world, const struct mg_event *event)
+/* By its body the callback gives the step's result, unless it is late. */
+static void callback_take(struct mg_world *world, struct mg_lone_order *lone, int step)
 {
-    struct lone_order *lone = event->about;
-    if (event->kind == EVENT_BREAKER) {
-        if (mg_breaker_tick(&world->services[event->step].breaker, world->now_ms)) {
-            breaker_changed(world, event->step);
-        }
+    const struct mg_cause cause = {
+        .kind = MG_CAUSE_SIGNAL, .step = step, .signal = {.fact = MG_SIGNAL_FACT_DONE}};
+    uint64_t known = lone->known;
+    lone->known |= UINT64_C(1) << step;
+    if (order_decide(world, lone, &cause, 0) != MG_GO) {
+        lone->known = known;
+    }
+}
+
+static void signal_take(struct mg_world *world, struct mg_lone_order *lone, int step)
+{
+    struct mg_lone_signal signal;
+    struct mg_cause cause;
+    if (mg_waits_signal(world, lone, step, &signal, &cause)) {
+        bool is_taken = order_decide(world, lone, &cause, 0) == MG_GO;
+        mg_waits_signal_end(world, lone, &signal, &cause, is_taken);
+    }
+}
+
+static void order_event(struct mg_world *world, struct mg_lone_order *lone, const struct mg_event *event)
+{
+    struct mg_cause cause = {.kind = MG_CAUSE_TURN, .step = -1};
+    switch (event->kind) {
+    case MG_EVENT_TRY:
+        mg_calls_try(world, lone, event->step);
+        break;
+    case MG_EVENT_ANSWER:
+        mg_calls_answer(world, lone, event->step);
+        break;
+    case MG_EVENT_REPLY:
+        cause = mg_calls_reply(world, lone, event->step);
+        (void)order_decide(world, lone, &cause, 0);
+        break;
+    case MG_EVENT_CALLBACK:
+        callback_take(world, lone, event->step);
+        break;
+    case MG_EVENT_TURN:
+        cause.turn.generation = lone->order->generation;
+        (void)order_decide(world, lone, &cause, 0);
+        break;
+    default:
+        ask_take(world, lone, event->step);
+        break;
+    }
+}
+
+static void event_take(struct mg_world *world, const struct mg_event *event)
+{
+    struct mg_lone_order *lone = event->about;
+    if (lone == NULL) {
+        mg_calls_breaker(world, event->step);
         return;
     }
-    bool is_of_attempt = event->kind != EVENT_ASK;
-    bool is_current = !is_of_attempt || lone->steps[event->step].call.attempt == event->attempt;
-    if (!lone->is_over && is_current) {
-        switch (event->kind) {
-        case EVENT_TRY:
-            try_begin(world, lone, event->step);
-            break;
-        case EVENT_ANSWER:
-            try_end(world, lone, event->step);
-            break;
-        case EVENT_REPLY:
-            reply_take(world, lone, event->step);
-            break;
-        default:
-            ask_take(world, lone, event->step);
-            break;
-        }
+    bool is_of_call =
+        event->kind == MG_EVENT_TRY || event->kind == MG_EVENT_ANSWER || event->kind == MG_EVENT_REPLY;
+    bool is_current = !is_of_call || lone->steps[event->step].call.attempt == event->attempt;
+    if (event->kind == MG_EVENT_SIGNAL) {
+        signal_take(world, lone, event->step); /* the only one that still counts after an end: as late */
+    } else if (!lone->is_over && is_current) {
+        order_event(world, lone, event);
     }
-    order_release(world, lone);
+    mg_world_release(world, lone);
 }
 
 /* ---- the run ---- */
 
-static bool world_open(struct world *world, const struct mg_profile *profile,
+static bool world_open(struct mg_world *world, const struct mg_profile *profile,
                        const struct mg_service *const *services)
 {
     world->profile = profile;
@@ -604,34 +354,19 @@ static bool world_open(struct world *world, const struct mg_profile *profile,
         return false;
     }
     for (int i = 0; i < world->plan->step_count; i++) {
-        if (world->plan->steps[i].is_wait) {
-            continue;
-        }
-        int number = world->service_of[i] = mg_profile_service(profile->workflow, i);
-        struct world_service *of = &world->services[number];
-        mg_meanings_make(profile->workflow, i, services[i], &world->meanings[i]);
-        if (of->service == NULL) {
-            const struct mg_breaker_rules rules = {.failure_ratio = services[i]->breaker.failure_ratio,
-                                                   .min_calls = services[i]->breaker.min_calls,
-                                                   .window_ms = services[i]->breaker.window_ms,
-                                                   .open_ms = services[i]->breaker.open_ms,
-                                                   .probes = services[i]->breaker.probes,
-                                                   .unreachable_max = services[i]->tries};
-            of->service = services[i];
-            mg_breaker_init(&of->breaker, &rules);
-            TAILQ_INIT(&of->parked);
-        }
+        world->number_of[i] = mg_profile_number(profile->workflow, i);
     }
-    return true;
+    mg_calls_open(world, services);
+    return mg_lines_open(world);
 }
 
-static int64_t arrival_ms(const struct world *world, uint64_t number)
+static int64_t arrival_ms(const struct mg_world *world, uint64_t number)
 {
     return world->start_ms + (int64_t)(number * UINT64_C(1000000) / (uint64_t)world->profile->rate);
 }
 
 /* False: nothing more happens before the end. */
-static bool world_step(struct world *world, int64_t stop_ms)
+static bool world_step(struct mg_world *world, int64_t stop_ms)
 {
     bool has_order = world->arrived < (uint64_t)world->profile->orders;
     int64_t order_ms = has_order ? arrival_ms(world, world->arrived) : INT64_MAX;
@@ -657,7 +392,7 @@ static bool is_before_others(enum mg_step_state state)
            state == MG_STEP_UNDO_RUNNING || state == MG_STEP_UNDO_WAITING;
 }
 
-static void open_count(struct world *world, const struct lone_order *lone)
+static void open_count(struct mg_world *world, const struct mg_lone_order *lone)
 {
     const struct mg_order *order = lone->order;
     struct mg_cause_tally cause = {.state = order->state, .step = -1, .why = order->reason};
@@ -670,29 +405,21 @@ static void open_count(struct world *world, const struct lone_order *lone)
     }
     world->tally->open++;
     mg_tally_cause(world->tally, &cause);
+    steps_count(world, lone);
 }
 
-static void opens_count(struct world *world)
+static void opens_count(struct mg_world *world)
 {
-    const struct lone_order *lone;
+    const struct mg_lone_order *lone;
     TAILQ_FOREACH(lone, &world->open, entry)
     {
         open_count(world, lone);
     }
 }
 
-static void parked_forget(struct world *world, struct world_service *service)
+static void orders_free(struct mg_lone_list *list)
 {
-    struct lone_step *at;
-    while (service->service != NULL && (at = TAILQ_FIRST(&service->parked)) != NULL) {
-        TAILQ_REMOVE(&service->parked, at, entry);
-        order_release(world, at->owner);
-    }
-}
-
-static void orders_free(struct lone_list *list)
-{
-    struct lone_order *lone;
+    struct mg_lone_order *lone;
     while ((lone = TAILQ_FIRST(list)) != NULL) {
         TAILQ_REMOVE(list, lone, entry);
         free(lone->order);
@@ -700,18 +427,17 @@ static void orders_free(struct lone_list *list)
     }
 }
 
-/* Orders that are over, but still named by an event, are in neither list. */
-static void world_close(struct world *world)
+/* Orders that are over, but still named by an event or a place, are in neither list. */
+static void world_close(struct mg_world *world)
 {
     while (mg_event_heap_first(&world->events) != NULL) {
         const struct mg_event event = mg_event_heap_pop(&world->events);
         if (event.about != NULL) {
-            order_release(world, event.about);
+            mg_world_release(world, event.about);
         }
     }
-    for (int i = 0; i < MG_STEPS_MAX; i++) {
-        parked_forget(world, &world->services[i]);
-    }
+    mg_calls_close(world);
+    mg_lines_close(world);
     orders_free(&world->open);
     orders_free(&world->free);
     mg_event_heap_finish(&world->events);
@@ -721,7 +447,7 @@ static void world_close(struct world *world)
 enum mg_class mg_simulate(const struct mg_profile *profile, const struct mg_service *const *services,
                           struct mg_tally **ret_tally, struct mg_err *err)
 {
-    struct world *world = calloc(1, sizeof(*world));
+    struct mg_world *world = calloc(1, sizeof(*world));
     if (world == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not simulate: no memory");
     }

@@ -1,8 +1,9 @@
 /*
  * A world of many orders around the pure core, in simulated time: the next event is the next moment. Orders
- * come at a rate; a scheduler decides them (bare_order.h), agents call, and services answer as a profile says
- * (played_service.h). Backoff, deadlines, undo, verify, polls, waits, breakers, parked steps and sweeps are
- * the real ones. Left out: the time of queues and commits, and the limits of an agent.
+ * come at a rate; a scheduler decides them (bare_order.h), agents call, services answer as a profile says
+ * (played_service.h), and senders give signals. Backoff, deadlines, undo, verify, polls, waits, lines,
+ * breakers, parked steps and sweeps are the real ones. Left out: the time of queues and commits, and the
+ * limits of an agent.
  *
  * The same definition, profile and seed give the same counts. Each order has a stream of random numbers of
  * its own, so a setting of one service changes nothing at orders that never meet it.

@@ -82,6 +82,23 @@ enum mg_class mg_share_parse(const char *text, uint32_t *ret_share, struct mg_er
     return MG_OK;
 }
 
+enum mg_class mg_arrival_parse(const char *text, struct mg_arrival *ret_arrival, struct mg_err *err)
+{
+    static const size_t WORD_LEN = sizeof(" in ") - 1;
+    const char *in = strstr(text, " in "), *at = strstr(text, " at "), *word = in != NULL ? in : at;
+    char share[PART_SIZE];
+    *ret_arrival = (struct mg_arrival){.is_since_acceptance = in == NULL};
+    size_t len = word != NULL ? (size_t)(word - text) : strlen(text);
+    bool is_good = part_copy(text, len, share) && mg_share_parse(share, &ret_arrival->share, err) == MG_OK &&
+                   (word != NULL ? mg_spread_parse(word + WORD_LEN, &ret_arrival->time, err) == MG_OK
+                                 : ret_arrival->share == 0);
+    return is_good ? MG_OK
+                   : mg_err_set(err, MG_BAD_INPUT,
+                                "\"%s\" is no share with its time; write \"85%% in 2h..2d\" for a time since "
+                                "the step waits, \"85%% at 2h..2d\" since the acceptance, or \"0%%\"",
+                                text);
+}
+
 enum mg_class mg_range_parse(const char *text, int64_t *ret_from_ms, int64_t *ret_until_ms,
                              struct mg_err *err)
 {

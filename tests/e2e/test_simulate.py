@@ -2,6 +2,8 @@
 
 import json
 import random
+import time
+import uuid
 
 from harness import scenario, step
 
@@ -55,15 +57,18 @@ def ends(s):
     return {row["process_state"]: row["n"] for row in rows if row["process_state"] in ENDS}
 
 
-def simulated(s, definition):
+def simulated(s, name, settings):
     profile = s.scratch / "profile.json"
     profile.write_text(json.dumps({
-        "workflow": "honest", "orders": SIMULATED, "rate": ORDERS_A_SECOND, "services": [f"service-{name}.json" for name in s.cluster.services],
-        "time": {name: "5ms" for name in s.cluster.services},
-        "fail": {"reserve.do": f"{FAIL:.0%}"}, "refuse": {"charge": f"{REFUSE:.0%}", "reserve.undo": f"{REFUSE_UNDO:.0%}"},
-        "lose": {"book.do": f"{LOSE:.0%}"}, "when": {"wrap": f"{WHEN:.0%}"},
-        "finish": {"deliver": f"{WORK_MS[0]}ms..{WORK_MS[-1]}ms"}}), encoding="utf-8")
+        "workflow": name, "orders": SIMULATED, "rate": ORDERS_A_SECOND, "services": [f"service-{name}.json" for name in s.cluster.services],
+        **settings}), encoding="utf-8")
+    definition = s.scratch / f"workflow-{name}.json"
     return json.loads(s.cluster.tool("workflow", "simulate", definition, "--profile", profile, "-o", "json").stdout)
+
+
+def honest_settings():
+    return {"time": {name: "5ms" for name in ("inventory", "payment", "carrier")}, "fail": {"reserve.do": f"{FAIL:.0%}"},
+            "refuse": {"charge": f"{REFUSE:.0%}", "reserve.undo": f"{REFUSE_UNDO:.0%}"}, "lose": {"book.do": f"{LOSE:.0%}"}, "when": {"wrap": f"{WHEN:.0%}"}, "finish": {"deliver": f"{WORK_MS[0]}ms..{WORK_MS[-1]}ms"}}
 
 
 def compare(title, real, simulation):
@@ -86,7 +91,7 @@ def ends_of_simulated_orders_come_in_the_shares_of_real_ones(s):
              do={"method": "POST", "path": "/bookings", "body": {"behaviour": "${/payload/work}"}})])
     orders = [s.client.submit("honest", payload) for payload in payloads(random.Random(1))]
     s.wait(lambda: sum(ends(s).values()) == len(orders), "all orders have ended", timeout_s=200)
-    simulation = simulated(s, s.scratch / "workflow-honest.json")
+    simulation = simulated(s, "honest", honest_settings())
     ended = ends(s)
     compare("ends", {end: 100 * ended.get(end, 0) / REAL for end in ENDS},
             {end: sum(found["percent"] for found in simulation["ends"] if found["end"] == end) for end in ENDS})
@@ -95,3 +100,60 @@ def ends_of_simulated_orders_come_in_the_shares_of_real_ones(s):
         compare(word, {name: 100 * steps.get((name, word), 0) / REAL for name in ("reserve", "charge", "wrap", "book", "deliver")},
                 {found["step"]: 100 * found[word] / SIMULATED for found in simulation["steps"]})
     assert all(ended.get(end, 0) > REAL / 100 for end in ENDS), f"each end is there to be compared: {ended}"
+
+
+# Orders with signals. One comes after 1 s to 81 s: before its step begins, during its wait of 40 s, or after it. The time until a
+# step begins is a little longer than a simulated one; of 80 s it is little.
+ASKED = 600
+SENT, REJECT, BEGIN_S, WITHIN_S, SIGNAL_S = 0.85, 0.10, 16, 40, (1.0, 81.0)
+
+
+def signals_plan(dice):
+    """For each order: the time of its signal and what it says, or None."""
+    width = SIGNAL_S[1] - SIGNAL_S[0]
+    after = shuffled(dice, ASKED, [(SIGNAL_S[0] + width * (i + 0.5) / ASKED, 1 / ASKED) for i in range(ASKED)])
+    comes = shuffled(dice, ASKED, [(True, SENT), (False, 1 - SENT)])
+    ok = shuffled(dice, ASKED, [(True, 1 - REJECT), (False, REJECT)])
+    return [(at, yes) if is_sent else None for at, is_sent, yes in zip(after, comes, ok)]
+
+
+def ask(s, plan):
+    """Submits the orders, and sends the signal of each at its time after the submission. Returns the outcomes of the signals."""
+    due, name = [], "ask"
+    for signal in plan:
+        order = s.client.submit(name)
+        if signal is not None:
+            due.append((time.monotonic() + signal[0], order.order_id, signal[1]))
+    for at, order_id, yes in sorted(due):
+        while time.monotonic() < at:
+            s.client.pump(min(at - time.monotonic(), 0.05))
+        signal_id = str(uuid.uuid4())
+        s.client.publish(json.dumps({"v": 1, "command_id": signal_id, "command": "signal", "signal": "approved", "payload": {"ok": yes}, "by": "ann",
+                                     "reason": "a test", "order_id": order_id}), "scheduler.commands", exchange="makegood.commands",
+                         type="command", message_id=signal_id, reply_to=s.client.queue, correlation_id=signal_id)
+    s.wait(lambda: (s.client.pump(), sum(ends(s).values()) == len(plan))[1], "all orders have ended", timeout_s=60)
+    answers = [message["signal"] for message, _ in s.client.messages if "signal" in message]
+    return {word: answers.count(word) for word in ("taken", "kept", "late")}
+
+
+@scenario(long="600 orders wait for up to 81 s")
+def signals_of_simulated_orders_end_their_waits_in_the_shares_of_real_ones(s):
+    """Would catch: a simulated signal that is kept, taken or late where a real one is not. Each end, each end of a wait, and the signals
+    that come early or late, within two points."""
+    s.load_workflow("ask", [
+        step("reserve", "inventory", retry=ONE_TRY), {"step": "cool_off", "after": ["reserve"], "wait": {"for": f"{BEGIN_S}s"}},
+        {"step": "approve", "after": ["cool_off"], "wait": {"signal": "approved", "within": f"{WITHIN_S}s", "on_timeout": "fail",
+                                                            "choices": {"Yes": {"ok": True}, "No": {"ok": False}}},
+         "done_when": "result.ok", "refused_when": "!result.ok"},
+        step("charge", "payment", after=["approve"], retry=ONE_TRY)], complete_within="1h")
+    outcomes = ask(s, signals_plan(random.Random(1)))
+    simulation = simulated(s, "ask", {"time": {"inventory": "5ms", "payment": "5ms"},
+                                      "signal": {"approved": f"{SENT:.0%} at {SIGNAL_S[0]:.0f}s..{SIGNAL_S[1]:.0f}s"},
+                                      "choice": {"approve": [f"{1 - REJECT:.0%} Yes", f"{REJECT:.0%} No"]}})
+    ended, signal = ends(s), simulation["signals"][0]
+    compare("ends", {end: 100 * ended.get(end, 0) / ASKED for end in ENDS},
+            {end: sum(found["percent"] for found in simulation["ends"] if found["end"] == end) for end in ENDS})
+    reasons = {row["reason"]: row["n"] for row in s.rows("SELECT reason, count(*) AS n FROM order_step WHERE step = 'approve' GROUP BY 1")}
+    real = {"refused": reasons["signal_refused"], "timed_out": reasons["timed_out"], "early": outcomes["kept"], "late": outcomes["late"]}
+    compare("signals", {word: 100 * count / ASKED for word, count in real.items()}, {word: 100 * signal[word] / SIMULATED for word in real})
+    assert all(count > ASKED / 100 for count in real.values()), f"each is there to be compared: {real}"

@@ -19,11 +19,16 @@
 #define STOP_MS 3600000
 
 /* The workflow of the examples, as far as their profiles name it, and steps that those have not. */
-static const char DEFINITION[] = "{\"workflow\":\"fulfilment\",\"version\":1,\"steps\":[" STEP(
-    "reserve", "inventory") "}," STEP("charge", "payment") POLLED
-    "}," STEP("express", "payment") ",\"when\":\"payload.express\"},"
-                                    "{\"step\":\"hold\",\"wait\":{\"until\":\"payload.at\"}}," STEP(
-                                        "book", "carrier") "}]}";
+static const char DEFINITION[] = "{\"workflow\":\"fulfilment\",\"version\":1,\"complete_within\":\"300d\","
+                                 "\"sequence\":{\"key\":\"k/${/payload/k}\"},\"steps\":[" STEP(
+                                     "reserve", "inventory") "}," STEP("charge", "payment") POLLED
+    "}," STEP("express",
+              "payment") ",\"when\":\"payload.express\"},"
+                         "{\"step\":\"hold\",\"wait\":{\"until\":\"payload.at\"}},"
+                         "{\"step\":\"approve\",\"wait\":{\"signal\":\"approved\",\"within\":\"1h\","
+                         "\"of\":2,\"choices\":{\"Approve\":{\"ok\":true},\"Reject\":{\"ok\":false}}},"
+                         "\"done_when\":\"result.ok == true\",\"refused_when\":\"result.ok == false\"}," STEP(
+                             "book", "carrier") "}]}";
 
 static struct mg_workflow *workflow;
 static struct mg_service *services[MG_STEPS_MAX];
@@ -37,6 +42,9 @@ static void fixture_make(void)
     }
     FUZZ_REQUIRE(mg_workflow_parse(mg_slice_of(DEFINITION), NULL, &workflow, &err) == MG_OK);
     for (int i = 0; i < workflow->plan.step_count; i++) {
+        if (workflow->plan.steps[i].is_wait) {
+            continue;
+        }
         FUZZ_REQUIRE(mg_service_parse(mg_slice_of(SERVICE), NULL, &services[i], &err) == MG_OK);
     }
 }
@@ -63,15 +71,30 @@ static void spread_is_sound(const struct mg_spread *spread)
     FUZZ_REQUIRE(!spread->is_skewed || spread->low_ms > 0);
 }
 
+static void choices_are_sound(const struct mg_choices *choices)
+{
+    uint64_t sum = 0;
+    FUZZ_REQUIRE(choices->count <= MG_SIGNAL_CHOICES_MAX);
+    for (int i = 0; i < choices->count; i++) {
+        FUZZ_REQUIRE(choices->items[i].payload.len > 0);
+        sum += choices->items[i].share;
+    }
+    FUZZ_REQUIRE(sum <= MG_SHARE_ALL);
+}
+
 static void profile_is_sound(const struct mg_profile *profile)
 {
     FUZZ_REQUIRE(profile->orders >= 1 && profile->orders <= MG_PROFILE_ORDERS_MAX && profile->seed >= 1);
     FUZZ_REQUIRE(profile->rate >= 1 && profile->stop_after_ms >= 1 &&
                  profile->stop_after_ms <= MG_WAIT_MAX_MS);
+    FUZZ_REQUIRE(profile->lines >= 0 && profile->lines <= MG_PROFILE_LINES_MAX);
     FUZZ_REQUIRE(profile->service_count <= MG_PROFILE_SERVICES && profile->claim_count <= MG_CLAIMS_MAX);
     for (int i = 0; i < workflow->plan.step_count; i++) {
         FUZZ_REQUIRE(profile->when[i] <= MG_SHARE_ALL || profile->when[i] == MG_WHEN_OPEN);
         FUZZ_REQUIRE(profile->outages[i].count <= MG_OUTAGES_MAX);
+        FUZZ_REQUIRE(profile->signals[i].share <= MG_SHARE_ALL);
+        spread_is_sound(&profile->signals[i].time);
+        choices_are_sound(&profile->choices[i]);
         for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
             const struct mg_habit *habit = &profile->habits[i][kind];
             spread_is_sound(&habit->time);
@@ -88,12 +111,16 @@ static void orders_run(struct mg_profile *profile)
     struct mg_err err;
     profile->orders = ORDERS;
     profile->stop_after_ms = STOP_MS; /* a year of an outage is probed every 5 s */
+    profile->lines = profile->lines > 0 ? profile->lines : 1;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        profile->has_signal[i] = true; /* in no order, if nothing is set */
+    }
     if (mg_profile_check(profile, &err) != MG_OK) {
         fuzz_require_refusal(err.class, &err, NULL, 0);
         return;
     }
     FUZZ_REQUIRE(mg_simulate(profile, (const struct mg_service *const *)services, &tally, &err) == MG_OK);
-    uint64_t count = tally->open;
+    uint64_t count = tally->open + tally->rejected;
     for (int i = 0; i < MG_ORDER_STATE_COUNT; i++) {
         count += tally->ends[i].count;
     }

@@ -279,6 +279,19 @@ class Cases(unittest.TestCase):
                 self.assertEqual(done.returncode, USAGE, done.stdout)
                 self.assertRegex(done.stderr, rf"(?m)^{re.escape(self.folder.name)}/cases.json:\d+:\d+: {re.escape(text)}")
 
+    def test_a_payload_that_no_message_has_is_a_mistake_or_a_rejection(self):
+        """It was "no memory" once."""
+        workflow, sample = (SOURCE / file for file in SAMPLES["signals"])
+        path, text = pathlib.Path(self.folder.name, "large.json"), sample.read_text(encoding="utf-8")
+        path.write_text(text.replace('"payload": {"ok": false}', '"payload": "' + 65535 * "x" + '"', 1), encoding="utf-8")
+        done = run(workflow, path)
+        self.assertEqual(done.returncode, USAGE, done.stdout)
+        self.assertRegex(done.stderr, r"/cases/\d+/signals/\d+/payload: 65537 bytes; a signal carries up to 65536")
+        path.write_text(text.replace('"payload": {', '"payload": {"more": "' + 2_000_000 * "x" + '",', 1), encoding="utf-8")
+        done = run(workflow, path)
+        self.assertEqual((done.returncode, done.stderr), (ERROR, ""))
+        self.assertIn("and the order ended as rejected", done.stdout)
+
     def test_the_json_has_its_schema_and_junit_its_form(self):
         schema = json.loads((SOURCE / "proto/cli/workflow-test.schema.json").read_text(encoding="utf-8"))
         junit = pathlib.Path(self.folder.name, "junit.xml")

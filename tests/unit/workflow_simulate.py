@@ -16,7 +16,7 @@ import unittest
 from jsonschema import Draft202012Validator
 
 TOOL, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
-FULFILMENT, TRIP, RETURNS = (SOURCE / f"deploy/sample/workflows/{name}.json" for name in ("fulfilment", "trip", "returns"))
+FULFILMENT, TRIP, RETURNS, APPROVAL = (SOURCE / f"deploy/sample/workflows/{name}.json" for name in ("fulfilment", "trip", "returns", "approval"))
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("MAKEGOOD_", "PG"))}
 DONE, ERROR, USAGE = range(3)
 SCHEMA = Draft202012Validator(json.loads((SOURCE / "proto/cli/workflow-simulate.schema.json").read_text(encoding="utf-8")))
@@ -110,6 +110,7 @@ class Simulate(unittest.TestCase):
                 (("--when", "charge=3%"), 'step "charge" has no "when"'), (("--when", "payment=3%"), "payment is a service, and a step is what has a condition"),
                 (("--rate", "0"), "is no number of orders a second"), (("--rate", "1.2345"), "is no number"), (("--rate", "1000000"), "is no number"),
                 (("--orders", "0"), "orders"), (("--seed", "0"), "seed"), (("--payload", "{"), "--payload"),
+                (("--payload", "[1]"), "an object is expected, as of an order"), (("--results", "3"), "a number; an object with a member for each step"),
                 (("--payload", '{"total": "x"}'), "an order with this payload is rejected"), (("--results", '{"ship": 1}'), 'the results name "ship"'),
                 (("--never", "end == 'error'"), "--never is proved by --explore; give both"),
                 (("--explore", "--never", "end == 'eror'"), 'did you mean "error"?'), (("--explore", "--never", "stands.ship"), "stands.ship")):
@@ -139,7 +140,7 @@ class Simulate(unittest.TestCase):
     def test_each_example_of_a_profile_is_read_or_refused_at_its_place(self):
         for path in sorted((SOURCE / "proto/examples/profile").glob("*/*.json")):
             with self.subTest(path.name):
-                done = run(FULFILMENT, "--profile", path)
+                done = run(APPROVAL if '"approval"' in path.read_text(encoding="utf-8") else FULFILMENT, "--profile", path)
                 self.assertEqual(done.returncode, DONE if path.parent.name == "valid" else USAGE, done.stderr)
                 if path.parent.name != "valid":
                     self.assertRegex(done.stderr, rf"^{re.escape(str(path))}:\d+:\d+: ")
@@ -157,19 +158,78 @@ class Simulate(unittest.TestCase):
     def test_the_examples_of_the_page_print_the_output_of_the_page(self):
         page = (SOURCE / "deploy/docs/workflow-simulate.md").read_text(encoding="utf-8")
         examples = re.findall(r"```sh\nmakegood workflow simulate ([^\n]*)\n```\n\n```\n(.*?)```", page, re.S)
-        self.assertEqual(len(examples), 2)
+        self.assertEqual(len(examples), 3)
         for words, shown in examples:
             done = subprocess.run(f"{TOOL} workflow simulate {words}", shell=True, cwd=SOURCE, capture_output=True, text=True, timeout=120, check=True,
                                   env=ENVIRONMENT)
             self.assertEqual(done.stdout, shown)
 
-    def test_a_definition_that_waits_for_a_signal_is_refused(self):
-        path = pathlib.Path(self.folder.name, "signal.json")
-        path.write_text(json.dumps({"workflow": "signal", "version": 1, "complete_within": "3d", "steps": [
-            {"step": "approve", "wait": {"signal": "approved", "within": "1d", "on_timeout": "fail"}},
-            {"step": "pay", "service": "bank", "undo": "none", "do": {"method": "POST", "path": "/"}}]}), encoding="utf-8")
-        for words in ((), ("--explore",)):
-            self.refused(path, *words, text='step "approve" waits for a signal, and a simulation has none')
+    def test_signals_come_in_their_share_and_the_table_has_them(self):
+        words = (APPROVAL, "--when", "approve=50%", "--signal", "approved=80% in 1h..2h", "--choice", "approve=90% Approve", "--choice",
+                 'approve=10% {"ok": false}')
+        found = self.answer(*words)
+        signal = found["signals"][0]
+        self.assertEqual((signal["signal"], found["lines"], found["rejected"]), ("approved", None, 0))
+        self.assertTrue(4700 < signal["waits"] < 5300, signal)
+        self.assertEqual(signal["waits"], signal["done"] + signal["refused"] + signal["timed_out"])
+        # Two senders of which each approves in nine of ten: 0.8 * 0.81, and 0.8 * 0.19 that one of them rejects.
+        self.assertAlmostEqual(signal["done"] / signal["waits"], 0.648, delta=0.03)
+        self.assertAlmostEqual(signal["refused"] / signal["waits"], 0.152, delta=0.03)
+        self.assertTrue(3600000 < signal["p50_ms"] < 7200000 < signal["p95_ms"], signal)
+        done = run(*words)
+        for pattern in (r"^signal +waits +done +refused +timed out +early +late +wait p50 +p95$",
+                        r"^approved +\d{4} +\d\d\.\d % +\d\d\.\d % +\d\d\.\d % +0\.0 % +\d{3} +1\.\dh +3\.0d$",
+                        r"^compensated +\d+\.\d %  approve failed: no signal ended its wait in time$", r"^compensated +\d+\.\d %  approve failed: a signal refused it$"):
+            self.assertRegex(done.stdout, re.compile(pattern, re.M))
+
+    def test_a_wait_without_its_signal_in_the_settings_is_refused(self):
+        self.refused(APPROVAL, "--when", "approve=1%", text='give --signal "approved=85% in 2h..2d"')
+        for words, text in (
+                (("--signal", "approved"), "names no value"), (("--signal", "approved=85%"), '"85%" is no share with its time'),
+                (("--signal", "approved=85% on 2h"), "is no share with its time"), (("--signal", "approve.do=1% in 2h"), "leave out the kind"),
+                (("--signal", "aproved=1% in 2h"), 'did you mean "approved"?'), (("--signal", "charge=1% in 2h"), 'step "charge" waits for no signal'),
+                (("--signal", "payment=1% in 2h"), "payment is a service, and signals alone come"), (("--fail", "approved=1%"), "approved is a signal, which is not called"),
+                (("--down", "approved=1s..2s"), "approved is a signal, and a service is what can be down"),
+                (("--time", "approve=2h"), "--signal has the time of its signal"), (("--choice", "approve=Reject"), '"Reject" is no share with a choice'),
+                (("--choice", "approve=10% Rejct"), '"Rejct" is neither a choice of step "approve" nor a payload in JSON'),
+                (("--choice", "approve=60% Reject", "--choice", "approve=50% Approve"), "more than 100%"), (("--lines", "0"), "lines")):
+            with self.subTest(words):
+                self.refused(APPROVAL, *words, text=text)
+        self.refused(FULFILMENT, "--lines", "3", text='fulfilment has no "sequence"; leave them out')
+
+    def test_a_name_of_a_signal_and_of_another_thing_is_refused(self):
+        call = {"undo": "none", "do": {"method": "POST", "path": "/"}}
+        wait = {"wait": {"signal": "pay", "within": "1h"}, "refused_when": "result.no"}
+        path = pathlib.Path(self.folder.name, "both.json")
+        path.write_text(json.dumps({"workflow": "both", "version": 1, "complete_within": "1d", "steps": [
+            {"step": "book", "service": "pay", **call}, {"step": "wait", **wait}]}), encoding="utf-8")
+        self.refused(path, "--refuse", "pay=10%", text='"pay" is a service and a signal of other steps; write service:pay or signal:pay')
+        words = (path, "--signal", "pay=100% in 1m")
+        self.assertEqual([step["failed"] > 0 for step in self.answer(*words, "--refuse", "service:pay=10%")["steps"]], [True, False])
+        self.assertEqual([step["failed"] > 0 for step in self.answer(*words, "--refuse", "signal:pay=10%", "--fail", "pay=1%")["steps"]], [False, True])
+
+    def test_orders_of_a_sequence_wait_for_each_other(self):
+        path = pathlib.Path(self.folder.name, "line.json")
+        path.write_text(json.dumps({**json.loads(FULFILMENT.read_text(encoding="utf-8")),
+                                    "sequence": {"key": "to/${/payload/carrier}", "at_most": 20}}), encoding="utf-8")
+        self.refused(path, text="nothing says how many keys there are; give --lines 200")
+        found = self.answer(path, "--lines", "10")
+        self.assertEqual(found["orders"], found["rejected"] + sum(end["orders"] for end in found["ends"]))
+        self.assertEqual((found["lines"]["lines"], found["lines"]["longest"], found["open"]), (10, 20, 0))
+        self.assertTrue(0.2 < found["rejected"] / found["orders"] < 0.4, found)  # 50 orders a second, and 33 of 0.3 s in ten lines
+        done = run(path, "--lines", "10")
+        for pattern in (r"^rejected +\d\d\.\d % +\d{4} +- +-$", r"^10 lines; \d\d\.\d % of the orders waited in one, p50 \d\.\ds, p95 \d\.\ds; "
+                        r"the longest had 20 orders$"):
+            self.assertRegex(done.stdout, re.compile(pattern, re.M))
+        self.assertEqual(self.answer(path, "--explore")["ways"], 7)
+
+    def test_all_ways_of_a_signal(self):
+        found = self.answer(APPROVAL, "--explore", "--when", "approve=100%", "--never", "end == 'processed' && state.approve != 'done'",
+                            "--never", "state.approve == 'failed' && end == 'compensated'", code=ERROR)
+        self.assertEqual([claim["counter_examples"] > 0 for claim in found["never"]], [False, True])
+        self.assertEqual(found["ways"], 2 + 2 * 3 + 2)  # of reserve; of charge after an early signal, or a later one; refused, timed out
+        text = run(APPROVAL, "--explore", "--when", "approve=100%", "--signal", "approved=0%").stdout
+        self.assertRegex(text, r"(?m)^compensated +2  reserve +reserve done, approve timed_out$")
 
     def test_all_ways_of_a_chain(self):
         found = self.answer(FULFILMENT, "--explore", "--never", "end == 'compensated' && (stands.reserve || stands.charge || stands.book)")

@@ -206,6 +206,121 @@ START_TEST(an_exploration_stops_at_its_bound)
 }
 END_TEST
 
+#define WAIT(name, wait, more)                                                                               \
+    "{\"step\":\"" name "\",\"wait\":{\"signal\":\"ok\",\"within\":\"1h\"" wait "}" more "}"
+#define JUDGED ",\"done_when\":\"result.ok == true\",\"refused_when\":\"result.ok == false\""
+
+/* Catches: a way of a signal that is missing, and one that no order can take. */
+START_TEST(a_signal_is_early_or_in_time_or_refuses_or_never_comes)
+{
+    fixture_open(WORKFLOW("", STEP("a", "one", "") "," WAIT("w", "", JUDGED) "," STEP("b", "two", "")), "");
+    claim("end == 'processed' && state.w != 'done'");
+    claim("end == 'compensated' && (stands.a || stands.b)");
+    claim("end == 'compensated' && state.w == 'failed'");
+    explore();
+    ck_assert_uint_eq(found.ways, 2 + 3 + 3 + 1 + 1); /* of a; of b after either; refused; timed out */
+    ck_assert_uint_eq(ways(MG_ORDER_PROCESSED, ""), 2);
+    ck_assert_uint_eq(ways(MG_ORDER_COMPENSATED, "a"), 1 + 2 + 2);
+    ck_assert_uint_eq(ways(MG_ORDER_COMPENSATED, "ba"), 2);
+    ck_assert_uint_eq(found.claims[0].count + found.claims[1].count, 0);
+    ck_assert_uint_eq(found.claims[2].count, 2);
+    mg_exploration_finish(&found);
+    fixture_open(WORKFLOW("", STEP("a", "one", "") "," WAIT("w", ",\"on_timeout\":\"skip\"",
+                                                            "") "," STEP("b", "two", "")),
+                 "");
+    explore();
+    ck_assert_uint_eq(found.ways, 2 + 3 + 3 + 3);
+    ck_assert_uint_eq(ways(MG_ORDER_PROCESSED, ""), 3);
+}
+END_TEST
+
+/* Catches: a share of nothing or of all that is explored nevertheless. */
+START_TEST(a_share_settles_a_signal_that_never_comes_or_always_in_time)
+{
+    static const struct {
+        const char *signal;
+        uint64_t ways;
+    } SHARES[] = {{"w=0%", 1}, {"w=100% in 1m..59m", 2}, {"w=100% in 1m..60m", 3}, {"w=50% at 1m", 3}};
+    fixture_open(WORKFLOW("", WAIT("w", "", "")), "");
+    fixture_set(MG_SETTING_SIGNAL, SHARES[_i].signal);
+    explore();
+    ck_assert_uint_eq(found.ways, SHARES[_i].ways);
+}
+END_TEST
+
+/* Catches: a choice that is not tried, or with a payload that later conditions do not see. */
+START_TEST(each_choice_of_a_signal_is_tried)
+{
+    fixture_open(
+        WORKFLOW("", WAIT("w", "", JUDGED) "," STEP("b", "two", "\"when\":\"results.w.deep == true\",")), "");
+    fixture_profile->payload = mg_slice_of("{}");
+    fixture_set(MG_SETTING_CHOICE, "w=50% {\"ok\":true,\"deep\":false}");
+    fixture_set(MG_SETTING_CHOICE, "w=30% {\"ok\":true,\"deep\":true}");
+    fixture_set(MG_SETTING_CHOICE, "w=10% {\"ok\":false}");
+    fixture_set(MG_SETTING_CHOICE, "w=10% {\"ok\":null}");
+    claim("end == 'processed' && state.b == 'skipped'");
+    claim("end == 'processed' && state.b == 'done'");
+    claim("state.w == 'failed'");
+    explore();
+    ck_assert_uint_eq(found.claims[0].count, 2); /* early, or not */
+    ck_assert_uint_eq(found.claims[1].count, 2);
+    ck_assert_uint_eq(found.claims[2].count, 2); /* refused, or timed out */
+}
+END_TEST
+
+/* Catches: a time-out next to calls that is only ever seen after them, or before them. */
+START_TEST(a_time_out_next_to_a_call_comes_first_and_last)
+{
+    fixture_open(WORKFLOW("", LAST("a", "one", "") "," WAIT("w", "", ",\"after\":[]") "," STEP(
+                                  "b", "two", "\"after\":[\"a\"],")),
+                 "");
+    claim("state.w == 'failed' && state.b == 'undone'");
+    claim("state.w == 'failed' && state.a == 'done' && state.b == 'pending'");
+    claim("state.w == 'pending' && state.a == 'failed'");
+    claim("end == 'compensated' && stands.b");
+    explore();
+    ck_assert(found.has_parallel && !found.is_cut);
+    ck_assert(found.claims[0].count > 0 && !found.claims[0].first.is_failure_first);
+    ck_assert(found.claims[1].count > 0 && found.claims[1].first.is_failure_first);
+    ck_assert_uint_gt(found.claims[2].count, 0);
+    ck_assert_uint_eq(found.claims[3].count, 0);
+}
+END_TEST
+
+/* Catches: a wait that goes on after its order's time, so that the order goes on, too. */
+START_TEST(an_order_can_expire_before_its_wait_is_over)
+{
+    fixture_open(
+        WORKFLOW("\"complete_within\":\"90m\",",
+                 WAIT("w", ",\"on_timeout\":\"skip\"", ",\"when\":\"payload.x\"") "," WAIT(
+                     "x", ",\"on_timeout\":\"skip\"", ",\"when\":\"payload.y\"") "," STEP("b", "two", "")),
+        "");
+    fixture_set(MG_SETTING_SIGNAL, "w=0%");
+    fixture_set(MG_SETTING_SIGNAL, "x=0%");
+    claim("end != 'processed' && end != 'compensated'");
+    explore();
+    ck_assert_uint_eq(found.ways, 3 * 3 + 1); /* of b, unless both waits are to be waited for */
+    ck_assert_uint_eq(found.claims[0].count, 0);
+    uint64_t expired = 0;
+    for (int i = 0; i < found.end_count; i++) {
+        expired += found.ends[i].reason == MG_REASON_ORDER_EXPIRED ? found.ends[i].count : 0;
+    }
+    ck_assert_uint_eq(expired, 1);
+}
+END_TEST
+
+/* Catches: an order that waits for ever for its turn in a line that it has for itself. */
+START_TEST(a_workflow_with_a_sequence_has_the_ways_of_one_without)
+{
+    fixture_open(WORKFLOW("\"sequence\":{\"key\":\"k/${/payload/k}\"},",
+                          STEP("a", "one", "") "," STEP("b", "two", "")),
+                 "");
+    explore();
+    ck_assert_uint_eq(found.ways, 5);
+    ck_assert_uint_eq(ways(MG_ORDER_PROCESSED, ""), 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("exploration");
@@ -221,6 +336,12 @@ int main(void)
     tcase_add_test(tests, a_requirement_of_a_wait_can_refuse);
     tcase_add_test(tests, a_pivot_in_doubt_waits_for_an_operator);
     tcase_add_test(tests, an_exploration_stops_at_its_bound);
+    tcase_add_test(tests, a_signal_is_early_or_in_time_or_refuses_or_never_comes);
+    tcase_add_loop_test(tests, a_share_settles_a_signal_that_never_comes_or_always_in_time, 0, 4);
+    tcase_add_test(tests, each_choice_of_a_signal_is_tried);
+    tcase_add_test(tests, a_time_out_next_to_a_call_comes_first_and_last);
+    tcase_add_test(tests, an_order_can_expire_before_its_wait_is_over);
+    tcase_add_test(tests, a_workflow_with_a_sequence_has_the_ways_of_one_without);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
