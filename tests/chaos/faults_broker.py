@@ -6,6 +6,7 @@ import subprocess
 import time
 
 from faults_net import iptables
+from kinds import CLIENT
 from local import processes, servers
 from nemesis import OTHER, SERVER, fault
 
@@ -17,7 +18,8 @@ MINORITY_S = (3.0, 20.0)  # within the first rest of the queue, and beyond it
 LED_BY_SECOND = 0.25      # how often the node that is lost leads the queue
 CLIENT_QUEUE = "client.chaos.statuses"
 QUEUES = ("orders.intake", "orders.intake.high", "agent.payment.requests", "agent.inventory.requests", "agent.carrier.requests",
-          "scheduler.replies", "scheduler.commands")
+          "scheduler.replies", "scheduler.commands", "orders.signals")
+SIGNAL_EXCHANGES = (f"makegood.signals.{CLIENT}", "makegood.callbacks")
 
 
 @fault("broker: kill -9", rows=(57,), measure=SERVER, touches=("broker",), needs=("single",))
@@ -98,6 +100,23 @@ def queue_deleted(stage, dice):
     stage.rabbit.ctl("delete_queue", dice.choice(QUEUES))
     yield 4.0
     stage.apply_topology()
+
+
+@fault("broker: an exchange of signals deleted, then made again", rows=(61, 85), touches=("broker",))
+def signal_exchange_deleted(stage, dice):
+    connection = stage.amqp()
+    connection.channel().exchange_delete(dice.choice(SIGNAL_EXCHANGES))
+    connection.close()
+    yield 6.0
+    stage.apply_topology()
+
+
+@fault("broker: signals purged", rows=(61, 85), touches=("broker",))
+def signals_purged(stage, _dice):
+    for _ in range(5):
+        stage.rabbit.ctl("purge_queue", "orders.signals")
+        stage.wait_s(0.2)
+    yield 0.5
 
 
 @fault("broker: a queue made with other arguments", rows=(62,), touches=("broker",))
