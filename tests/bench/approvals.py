@@ -1,4 +1,4 @@
-"""A million orders that wait for a signal: what the others notice of them, and how long people and senders wait for an answer.
+"""A million orders that wait for a signal: their cost for all others, and the time until people and senders have an answer.
 
 Two clusters on the same servers, one with the million and one without, run by turns, so that other work of the machine weighs on both.
 """
@@ -16,6 +16,7 @@ import stage
 from local import processes
 
 COPIES = (stage.HERE / "approvals.sql").read_text(encoding="utf-8")
+AT_ONCE = 50_000       # copies in one transaction
 PAIRS = 3
 SIGNALS = 20           # signals by key, one after the other
 LOOKS = 3              # of each look of a person
@@ -49,7 +50,9 @@ def fill(on, made, count):
     connection.close()
     sql = f"SELECT 1 FROM order_step WHERE order_id = '{template}' AND open IS NOT NULL"
     processes.wait_until(lambda: on.postgres.psql(sql, made.place), "the template waits")
-    on.postgres.psql(COPIES.replace(":template", template).replace(":count", str(count)), made.place)
+    for first in range(1, count + 1, AT_ONCE):
+        sql = COPIES.replace(":template", template).replace(":first", str(first)).replace(":last", str(min(count, first + AT_ONCE - 1)))
+        on.postgres.psql(sql, made.place)
     on.postgres.psql("VACUUM ANALYZE", made.place)
     on.postgres.psql("CHECKPOINT", "postgres")
     return template

@@ -123,7 +123,7 @@ def parse(words):
     parser.add_argument("--quick", action="store_true", help="short runs, small tables: 4 minutes instead of 25")
     parser.add_argument("--only", action="append", choices=PARTS + ONLY_NAMED, metavar="PART",
                         help=f"only this part; may be given several times: {', '.join(PARTS)}; "
-                             "and four which the whole leaves out: approvals (what others notice of a million orders that wait for a "
+                             "and four which the whole leaves out: approvals (the cost of a million orders that wait for a "
                              "signal), hour (whether tables stay as large an order), memory "
                              "(whether bursts of the largest messages fit into 256 MiB a process) and owed (what a sweep costs "
                              "while a million statuses are owed to queues that are gone)")

@@ -146,7 +146,7 @@ def noise(found):
     return noisy
 
 
-LOOK_MAX_S = 2.0  # of a person who looks at a list
+LOOK_MAX_S = 2.0  # of a look at a list
 
 
 def add_approvals(add, waits):
