@@ -1,6 +1,8 @@
 /* See wait.h. */
 #include "core/wait.h"
 
+#include "core/far_clock.h"
+
 static int64_t end_at_ms(const struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
@@ -58,15 +60,19 @@ void mg_wait_open(struct mg_decider *decider, int index)
     }
 }
 
-/* A wait of a given length that only a clock which was set forward has passed. */
+/* A wait of a given length that only a clock which was set forward has passed. A clock between the old and the
+ * new one may have begun it, if the clock was set several times: up to the value of the new clock at its step
+ * it is spared all the same, and begins anew at most. */
 static bool is_spared(const struct mg_decider *decider, int index, int64_t *ret_rest_ms)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     const struct mg_spared *spared = &decider->context->spared;
     int64_t due_at_ms = decider->order.steps[index].due_at_ms, begun_ms = due_at_ms - plan->wait_ms;
     int64_t after_ms = mg_spared_after_ms(spared, begun_ms); /* the clock that set it, as it would be now */
-    *ret_rest_ms = due_at_ms - after_ms;
-    return !plan->is_until && mg_spared_has_step(spared, due_at_ms, begun_ms);
+    bool is_passed_by_step = due_at_ms <= spared->before_ms - MG_FAR_CLOCK_STALE_MS;
+    *ret_rest_ms = due_at_ms - after_ms < plan->wait_ms ? due_at_ms - after_ms : plan->wait_ms;
+    return !plan->is_until && (mg_spared_has_step(spared, due_at_ms, begun_ms) ||
+                               (is_passed_by_step && mg_spared_has(spared, due_at_ms, begun_ms)));
 }
 
 /* True if it was spared: it has the rest of its time. */

@@ -251,13 +251,14 @@ static void count_answered(void *arg, const struct mg_rows *rows, const struct m
 
 static void count_ask(void *arg)
 {
+    static const char *const with_waits[] = {"true"};
     struct mg_supervisor *supervisor = arg;
     if (!supervisor->is_leader || supervisor->is_counting) {
         return;
     }
     supervisor->is_counting = true;
     supervisor->counting_since_boot_us = mg_clock_boot_us();
-    mg_store_report(supervisor->counting, MG_REPORT_FIGURES, NULL, 0, count_answered, supervisor);
+    mg_store_report(supervisor->counting, MG_REPORT_FIGURES, with_waits, 1, count_answered, supervisor);
 }
 
 void mg_supervisor_count_session(void *arg, bool is_up, const char *reason)

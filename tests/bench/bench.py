@@ -13,6 +13,7 @@ import platform
 import sys
 import time
 
+import approvals
 import gateway
 import latency
 import memory
@@ -22,7 +23,7 @@ import stage
 from local import cluster, processes
 
 PARTS = ("limit", "throughput", "latency", "idle", "start", "growth", "parked", "scale", "kill", "slow", "gateway")
-ONLY_NAMED = ("hour", "memory", "owed")  # longer than all the others; no figures but bounds
+ONLY_NAMED = ("approvals", "hour", "memory", "owed")  # longer than all the others; no figures but bounds
 
 
 def machine():
@@ -71,6 +72,9 @@ class Bench:
         if self.wants("memory"):
             say("memory: bursts of the largest messages, with 256 MiB for each process")
             self.found["memory"] = memory.memory(self.stage, self.plan)
+        if self.wants("approvals"):
+            say(f"approvals: {self.plan.parked} orders that wait for a signal")
+            self.found["approvals"] = approvals.approvals(self.stage, self.plan)
         if self.wants("owed"):
             say(f"owed: {self.plan.owed} events whose statuses are owed to queues that are gone")
             self.found["owed"] = parts.owed(self.stage, self.plan)
@@ -119,7 +123,8 @@ def parse(words):
     parser.add_argument("--quick", action="store_true", help="short runs, small tables: 4 minutes instead of 25")
     parser.add_argument("--only", action="append", choices=PARTS + ONLY_NAMED, metavar="PART",
                         help=f"only this part; may be given several times: {', '.join(PARTS)}; "
-                             "and three which the whole leaves out: hour (whether tables stay as large an order), memory "
+                             "and four which the whole leaves out: approvals (the cost of a million orders that wait for a "
+                             "signal), hour (whether tables stay as large an order), memory "
                              "(whether bursts of the largest messages fit into 256 MiB a process) and owed (what a sweep costs "
                              "while a million statuses are owed to queues that are gone)")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write all that was measured to this file")

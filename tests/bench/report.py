@@ -80,6 +80,9 @@ def rows(found):
         how = "limit enforced" if bursts["is_enforced"] else "limit not enforced here"
         add(f"largest memory (MiB) of a process: {bursts['orders']} orders of 250 KB, {bursts['refused']} submissions of 1 MiB, "
             f"{bursts['requests']} requests of 4 MB", "200 of 256", f"{peaks}; {how}", max(bursts["peak_mb"].values()) <= 200)
+    waits = found.get("approvals")
+    if waits:
+        add_approvals(add, waits)
     debts = found.get("owed")
     if debts:
         cost = {name: debts[name]["sessions"] for name in ("without", "with", "all_due")}
@@ -141,6 +144,26 @@ def noise(found):
 
     walk("", found)
     return noisy
+
+
+LOOK_MAX_S = 2.0  # of a look at a list
+
+
+def add_approvals(add, waits):
+    """Rows of a million orders that wait for a signal."""
+    rest, late = waits["rest"], waits["late"]
+    add(f"throughput beside {waits['waiting']} orders that wait for a signal", "at least 0.95 of without",
+        f"{waits['ratio']:.2f}, of {len(waits['pairs'])} pairs", waits["ratio"] >= 0.95)
+    add("  a sweep, mean", "under 5 ms", f"{rest['with']['sweep_mean_ms']:.1f} ms (without: {rest['without']['sweep_mean_ms']:.1f})",
+        rest["with"]["sweep_mean_ms"] < 5)
+    add("  a deadline of 2 s is judged", "under 0.5 s late", f"{late['with']['median_ms']:.0f} ms, at most {late['with']['max_ms']:.0f} "
+        f"(without: {late['without']['max_ms']:.0f})", late["with"]["max_ms"] < 500)
+    add("  PostgreSQL for the supervisor", "under 5 % of a core",
+        f"{rest['with']['percent_of_a_core']['sessions']:.1f} % (without: {rest['without']['percent_of_a_core']['sessions']:.1f})",
+        rest["with"]["percent_of_a_core"]["sessions"] < 5)
+    add("  a signal by key, to its answer", "", f"{waits['signals']['median_ms']:.0f} ms, at most {waits['signals']['max_ms']:.0f}", None)
+    name, slowest = max(waits["looks"].items(), key=lambda item: item[1]["median_s"])
+    add("  the slowest look of a person", f"under {LOOK_MAX_S:g} s", f"{slowest['median_s']:.2f} s: {name}", slowest["median_s"] < LOOK_MAX_S)
 
 
 def table(found):

@@ -36,6 +36,7 @@ import rows  # noqa: E402
 from by_hand import Operator  # noqa: E402
 from load import Load  # noqa: E402
 from nemesis import BOUND_S, FAULTS, Nemesis  # noqa: E402
+from sender import Sender  # noqa: E402
 
 WARM_UP_S = 5.0
 BOUND_AFTER_HEAL_S = 180.0  # attempts of 30 s, some of them one after the other, the sweep, a breaker's rest
@@ -43,7 +44,7 @@ ALERTS_S = 90.0             # until alerts are closed whose cause is gone
 REPOST_S = 20.0             # then the client posts again the orders without an end status
 SHORT = ["scheduler: kill -9 between commit and answer", "agent: kill -9 between confirm and ack", "leading supervisor: kill -9",
          "after COMMIT was forwarded", "kill -9 of one backend", "all connections closed", "acks of agents lost",
-         "something else under a known id", "replies forged"]
+         "something else under a known id", "replies forged", "an exchange of signals", "gateway: kill -9"]
 PRINTED = ("fault", "recovered", "death", "failed", "mending", "calm", "not calm", "noticed")
 ENDED_BY_PARENT = (1, 15)   # PR_SET_PDEATHSIG, SIGTERM
 OWN_NETWORK = "MAKEGOOD_CHAOS_NETWORK"
@@ -105,7 +106,7 @@ def settle(stage, load):
 
     def has_ended():
         nonlocal asked_at
-        if not load.unposted and not load.open:
+        if not load.unposted and not load.open and not load.sender.unanswered():
             return True
         if time.monotonic() - max(began, asked_at) > REPOST_S:
             asked_at = time.monotonic()
@@ -208,13 +209,15 @@ def run(options):
     try:
         stage = stages.Stage(build, options.cluster, has_own_network, history)
         stage.start()
-        load = stage.load = Load(lambda: stage.proxy.ports["client.broker"], seed, options.rate, history)
+        sender = Sender(lambda: stage.proxy.ports["client.broker"], lambda: [each.http_port for each in stage.cluster.gateways], seed, history)
+        load = stage.load = Load(lambda: stage.proxy.ports["client.broker"], seed, options.rate, history, sender)
         nemesis = Nemesis(stage, load, seed, history, mend.mend, names)
         if names is not None and not nemesis.faults:
             print(f"chaos: skipped: {', '.join(nemesis.skipped)}: this machine or run has not what that needs")
             return 0
         operator = Operator(stage, history)
         load.start()
+        sender.start()
         operator.start()
         stage.wait_s(WARM_UP_S)
         findings = check.Findings()
@@ -223,6 +226,7 @@ def run(options):
         stage.wait_s(2.0)
         took_s = settle(stage, load)
         load.end()
+        sender.end()
         operator.end()
         for what in options.sabotage:
             falsify(stage, what)
@@ -248,6 +252,7 @@ def tell(options, load, nemesis, findings, late, took_s, seed):
     ended = collections.Counter(order.ended for order in orders)
     words = ", ".join(f"{count} {word}" for word, count in sorted(ended.items(), key=str))
     print(f"\norders: {len(orders)} posted in {load.posts} posts, {words}; the last ended {took_s:.1f} s after the last fault was healed")
+    tell_signals(load.sender)
     print("the client's connections broke: " + (", ".join(f"{name} {count}" for name, count in load.errors.items()) or "never"))
     print(f"orders lost: {findings.lost}; effects repeated: {findings.repeated}; {findings.checked} checks")
     if nemesis.skipped:
@@ -273,6 +278,12 @@ def tell(options, load, nemesis, findings, late, took_s, seed):
         print(f"{len(findings.texts)} things are wrong; again by: {again}")
     else:
         print("all is as it should be" if not late else f"nothing is wrong but that some came back too late; again by: {again}")
+
+
+def tell_signals(sender):
+    words = collections.Counter(word for sent in sender.all for word in sent.words)
+    print(f"signals: {len(sender.all)} in {sum(sent.tries for sent in sender.all)} posts, answers: "
+          + (", ".join(f"{count} {word}" for word, count in sorted(words.items())) or "none"))
 
 
 def main(words):

@@ -10,6 +10,7 @@ import itertools
 import os
 import re
 
+import check_waits
 from harness import SANITIZER
 from local import processes
 from nemesis import GIVE_UP_S
@@ -35,11 +36,11 @@ def check_all(findings, stage, load, injections):
     orders = {order.order_id: order for order in load.snapshot()}
     rows = {row["order_id"]: row for row in stage.rows("SELECT * FROM order_process")}
     steps = collections.defaultdict(list)
-    for row in stage.rows("SELECT order_id, step, service, state, generation, attempt FROM order_step ORDER BY order_id, position"):
+    for row in stage.rows("SELECT order_id, step, service, state, generation, attempt FROM order_step WHERE service <> '' ORDER BY order_id, position"):
         steps[row["order_id"]].append(row)
     ledgers = {service: remote.entries() for service, remote in stage.cluster.remotes.items()}
     check_orders(findings, stage, orders, rows)
-    told_of = set()
+    told_of, stories = set(), collections.defaultdict(list)
     for order_id, events in events_by_order(stage):
         told_of.add(order_id)
         if order_id not in rows:
@@ -47,10 +48,15 @@ def check_all(findings, stage, load, injections):
             continue
         check_story(findings, rows[order_id], events)
         check_statuses(findings, orders.get(order_id), rows[order_id], events)
+        check_waits.stories_of(stories, order_id, events)
+        if order_id in orders:
+            check_waits.check_wait(findings, orders[order_id], rows[order_id], events)
         check_effects(findings, rows[order_id], steps[order_id], ledgers, sum(event["cause_kind"] == "settle" for event in events))
     untold = sorted(set(rows) - told_of)
     findings.check(not untold, 7, f"{len(untold)} orders without an event: {untold[:5]}")
     check_ledgers(findings, stage, steps, ledgers)
+    check_waits.check_stage(findings, stage, load, orders, rows, steps, ledgers, stories,
+                            any("an hour ahead" in injection.fault.name for injection in injections))
     check_database(findings, stage)
     check_queues(findings, stage)
     check_processes(findings, stage)
@@ -63,7 +69,7 @@ def check_all(findings, stage, load, injections):
 
 def events_by_order(stage):
     """(order id, its events in their order), one order at a time: an hour has a million events."""
-    columns = "order_id, version, cause_kind, step, attempt, transitions, statuses"
+    columns = "order_id, version, cause_kind, cause, step, attempt, transitions, statuses"
     events = stage.stream(f"SELECT {columns} FROM order_event ORDER BY order_id, version")
     for order_id, of_order in itertools.groupby(events, key=lambda event: event["order_id"]):
         yield order_id, list(of_order)
@@ -90,8 +96,11 @@ def check_orders(findings, stage, orders, rows):
         findings.check(not order.contradictions, 18, f"{order_id}: its client was told {order.contradictions[:2]} besides")
         payload = re.search(r'"payload": (\{.*\}), "notify"', order.body).group(1)
         findings.check(revisions[order_id]["payload"] == payload, 3, f"{order_id}: the payload is not the one posted")
-    strangers = [order_id for order_id in rows if order_id not in orders]
+    strangers = [order_id for order_id, row in rows.items() if order_id not in orders and row["workflow"] != "ticked"]
     findings.check(not strangers, 3, f"orders that nobody posted: {strangers[:5]}")
+    for order_id, row in rows.items():
+        if row["workflow"] == "ticked":
+            findings.check(row["process_state"] == "processed", 2, f"{order_id} of a schedule is {row['process_state']}, {row['reason']}")
     findings.check(len(revisions) == len(rows), 3, f"{len(revisions)} orders, {len(rows)} processes")
 
 
@@ -119,7 +128,7 @@ def check_story(findings, row, events):
             if transition["to"] == "done":
                 done.add(step)
     findings.check(len(ends) == (row["process_state"] in ENDS), 1, f"{order_id} ended {len(ends)} times: {ends}")
-    twice = {place: count for place, count in answered.items() if count > 1 and "patient" != row["workflow"]}
+    twice = {place: count for place, count in answered.items() if count > 1 and row["workflow"] not in ("patient", "called")}
     findings.check(not twice, 5, f"{order_id}: replies of one attempt counted twice: {twice}")
 
 
@@ -214,7 +223,7 @@ def check_queues(findings, stage):
             if not identity.startswith("bad-") and b"bad-" not in body[:200]:
                 innocent.append((identity, properties.headers, body[:100]))
         findings.check(not innocent, 20, f"{queue} holds {len(innocent)} messages that are not the nemesis's: {innocent[:3]}")
-    for queue in ("orders.intake", "scheduler.replies", "scheduler.commands"):
+    for queue in ("orders.intake", "orders.signals", "scheduler.replies", "scheduler.commands"):
         depth = channel.queue_declare(queue, passive=True).method.message_count
         findings.check(depth == 0, 15, f"{queue} still holds {depth} messages")
     connection.close()

@@ -6,6 +6,7 @@ import subprocess
 import time
 
 from faults_net import iptables
+from kinds import CLIENT
 from local import processes, servers
 from nemesis import OTHER, SERVER, fault
 
@@ -13,11 +14,13 @@ SILENT_S = 30.0
 ALARM_S = 8.0
 CLOSE_S = 30.0  # on a busy machine rabbitmqctl alone takes half of that
 NOTICED_S = 30.0         # longer than any publication without an outcome
+PURGING_S = 4.0
 MINORITY_S = (3.0, 20.0)  # within the first rest of the queue, and beyond it
 LED_BY_SECOND = 0.25      # how often the node that is lost leads the queue
 CLIENT_QUEUE = "client.chaos.statuses"
 QUEUES = ("orders.intake", "orders.intake.high", "agent.payment.requests", "agent.inventory.requests", "agent.carrier.requests",
-          "scheduler.replies", "scheduler.commands")
+          "scheduler.replies", "scheduler.commands", "orders.signals")
+SIGNAL_EXCHANGES = (f"makegood.signals.{CLIENT}", "makegood.callbacks")
 
 
 @fault("broker: kill -9", rows=(57,), measure=SERVER, touches=("broker",), needs=("single",))
@@ -98,6 +101,28 @@ def queue_deleted(stage, dice):
     stage.rabbit.ctl("delete_queue", dice.choice(QUEUES))
     yield 4.0
     stage.apply_topology()
+
+
+@fault("broker: an exchange of signals deleted, then made again", rows=(61, 85), touches=("broker",))
+def signal_exchange_deleted(stage, dice):
+    connection = stage.amqp()
+    connection.channel().exchange_delete(dice.choice(SIGNAL_EXCHANGES))
+    connection.close()
+    yield 6.0
+    stage.apply_topology()
+
+
+@fault("broker: signals purged", rows=(61, 85), touches=("broker",))
+def signals_purged(stage, _dice):
+    """For some seconds most signals are lost, unless a scheduler has taken them at once."""
+    connection = stage.amqp()
+    channel = connection.channel()
+    until = time.monotonic() + PURGING_S
+    while time.monotonic() < until:
+        channel.queue_purge("orders.signals")
+        stage.wait_s(processes.POLL_S)
+    connection.close()
+    yield 0.5
 
 
 @fault("broker: a queue made with other arguments", rows=(62,), touches=("broker",))

@@ -217,6 +217,7 @@ def clock_set(stage, ahead_s):
 @fault("database: its clock an hour ahead", rows=(76,), measure=SERVER, needs=("clock",))
 def database_clock_ahead(stage, _dice):
     yield from clock_set(stage, 3600)
+    stage.plan_schedules_anew()
 
 
 @fault("database: its clock an hour back", rows=(76,), measure=SERVER, needs=("clock",))

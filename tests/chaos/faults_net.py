@@ -90,6 +90,12 @@ def leader_without_broker(stage, dice):
     yield from silent(stage, [f"{stage.leader().name}.broker"], any_way(dice))
 
 
+@fault("gateway ↔ a server: silent", rows=(84,), measure=OTHER, touches=("gateway",))
+def gateway_cut_off(stage, dice):
+    server = dice.choice(("database", "broker"))
+    yield from silent(stage, [f"{dice.choice(stage.cluster.gateways).name}.{server}"], any_way(dice))
+
+
 @fault("agents ↔ remote: silent", rows=(51,), touches=("remote",))
 def remote_silent(stage, dice):
     yield from silent(stage, [f"{dice.choice(stage.cluster.services)}.remote"], any_way(dice), BRIEF_S)

@@ -38,6 +38,12 @@ def leader_killed(stage, _dice):
     yield 3.0
 
 
+@fault("gateway: kill -9", rows=(84,), measure=OTHER, touches=("gateway",))
+def gateway_killed(stage, dice):
+    stage.kill(dice.choice(stage.cluster.gateways))
+    yield 3.0
+
+
 def kill_when(stage, process, route, way, mode, n=1):
     """Lets one message through, or not, and kills the process at that point."""
     stage.proxy.mode(route, way, mode, n)
@@ -137,6 +143,11 @@ def agent_paused(stage, dice):
 @fault("leading supervisor: stopped for 30 s", rows=(39,), measure=SILENCE, touches=("supervisor",))
 def leader_paused(stage, _dice):
     yield from paused(stage, stage.leader())
+
+
+@fault("gateway: stopped for 30 s", rows=(84,), measure=OTHER, touches=("gateway",))
+def gateway_paused(stage, dice):
+    yield from paused(stage, dice.choice(stage.cluster.gateways))
 
 
 @fault("SIGTERM to one after the other", rows=(78,), measure=KILL, touches=("scheduler", "agent", "supervisor"))

@@ -17,6 +17,7 @@ import traceback
 import pika
 import pika.exceptions
 
+from kinds import KINDS, LINES
 from local import processes
 
 QUEUE = "client.chaos.statuses"
@@ -29,30 +30,6 @@ CALM_S = 1.5        # an order of a remote that does not dawdle is never silent 
 # takes that long if a fault duplicated the request or lost its answer.
 QUIET_S = 33.0
 IDLE_S = 1.0        # of a poster without orders: then its connection must be serviced
-
-# The behaviour that an order requests of the remotes, its possible ends, and whether it takes only as long as the remotes need.
-# Shares in percent.
-Kind = collections.namedtuple("Kind", "name share behaviour meant is_plain workflows")
-ALL = ("three", "careful", "fan", "pivot", "patient")
-FREE = ("three", "careful", "fan")
-KINDS = (
-    Kind("plain", 51, None, ("processed",), True, ALL),
-    Kind("carrier declines", 16, {"carrier": "decline"}, ("compensated",), True, FREE),
-    Kind("refund fails once", 3, {"carrier": "decline", "payment": "undo-fail:1"}, ("compensated",), False, FREE),
-    Kind("payment is down for two calls", 3, {"payment": "unavailable:2"}, ("processed",), False, ALL),
-    Kind("payment says come back later", 2, {"payment": "too-many:1"}, ("processed",), False, ALL),
-    Kind("inventory acts, then drops the line", 4, {"inventory": "drop"}, ("processed",), False, ALL),
-    Kind("carrier acts, answers late", 4, {"carrier": "slow:1500"}, ("processed",), False, ALL),
-    Kind("payment acts late", 3, {"payment": "late:800"}, ("processed",), False, ALL),
-    Kind("carrier acts, half an answer", 3, {"carrier": "truncate:1"}, ("processed",), False, ALL),
-    # Processed, if a fault of the remote takes the place of the page: then the charge is answered when it is repeated.
-    Kind("a proxy's page answers for payment", 2, {"payment": "page"}, ("compensated", "processed"), False, FREE),
-    Kind("a proxy's page answers the refund", 2, {"carrier": "decline", "payment": "undo-page:2"}, ("compensated",), False, FREE),
-    # A charge with a lost answer is settled by hand: as done, or as absent, which turns the order back.
-    Kind("payment forgets its keys", 2, {"payment": "forgetful"}, ("processed", "compensated"), False, ("watched",)),
-    Kind("payment is asked once, and its answer is lost", 1, {"payment": "drop"}, ("processed", "compensated"), False, ("watched",)),
-    Kind("payment works for a second", 4, {"payment": "accept:1000"}, ("processed",), False, ("patient",)),
-)
 
 
 class Order:
@@ -78,10 +55,10 @@ class Order:
 
 
 class Load:
-    """`port()` returns the present port of the broker."""
+    """`port()` returns the present port of the broker. `sender` sends the signals of each order."""
 
-    def __init__(self, port, seed, rate, history):
-        self.port, self.rate, self.history = port, rate, history
+    def __init__(self, port, seed, rate, history, sender):
+        self.port, self.rate, self.history, self.sender = port, rate, history, sender
         self.dice = random.Random(seed)
         self.prefix = f"chaos-{seed}"
         self.orders = {}
@@ -198,10 +175,13 @@ class Load:
         if kind.behaviour:
             payload["behaviour"] = kind.behaviour
         is_high = self.dice.random() < 0.1
-        body = json.dumps({"order_id": f"{self.prefix}-{number:06}", "workflow": self.dice.choice(kind.workflows), "payload": payload,
-                           "notify": "steps", "priority": "high" if is_high else "normal"})
+        order_id, workflow = f"{self.prefix}-{number:06}", self.dice.choice(kind.workflows)
+        payload.update({"paid": {"key": order_id}, "line": {"line": self.dice.randrange(LINES)}}.get(workflow, {}))
+        body = json.dumps({"order_id": order_id, "workflow": workflow, "payload": payload, "notify": "steps",
+                           "priority": "high" if is_high else "normal"})
         body = body.replace('"AMOUNT"', f"{number % 1000}.50")  # money keeps its zeros
-        order = Order(f"{self.prefix}-{number:06}", body, kind, wanted_at, is_high)
+        order = Order(order_id, body, kind, wanted_at, is_high)
+        self.sender.plan(order_id, workflow, kind.signals, wanted_at)
         with self.lock:
             self.orders[order.order_id] = self.open[order.order_id] = order
             self.unposted.append(order)

@@ -110,6 +110,8 @@ ROWS = {  # number: (title, tests that cover it elsewhere, a remark)
     82: ("wrong configuration", ["a_mistake_in_a_definition_is_refused_with_file_and_pointer"], "refused at load: nothing to inject"),
     83: ("queue without its majority", ["a_clients_queue_without_a_majority_holds_up_no_other_client",
                                         "a_services_queue_without_a_majority_holds_up_no_other_service"], ""),
+    84: ("gateway dies, stalls or is cut off with signals in hand", [], ""),
+    85: ("signals lost before they are taken", ["a_signal_over_http_is_its_client_s_and_a_callback_its_step_s"], ""),
 }
 
 

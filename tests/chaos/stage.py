@@ -6,6 +6,7 @@ a signal of the nemesis is a finding.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -24,7 +25,9 @@ REPOSITORY = HERE.parents[1]
 sys.path[:0] = [str(REPOSITORY / "deploy"), str(REPOSITORY / "tests" / "e2e")]
 
 from local import cluster, processes, servers  # noqa: E402
-from harness import step  # noqa: E402
+
+import kinds  # noqa: E402
+import sender  # noqa: E402
 
 DEAD_FOR_S = 2.0      # how long a killed process stays dead: long enough that others must take over
 DISK_MB = 3072        # of the database's own disk, if there is one: twice the room for an hour of orders, for the sake of a standby
@@ -37,7 +40,7 @@ LEADING = 0.7         # how often the scheduler chosen as victim is the one that
 OURS_S = 0.5          # how often the leader's row is looked at
 CLUSTER_CONF = "cluster_partition_handling = pause_minority\nnet_ticktime = 10\n"  # by the runbook
 PLAIN = "?sslmode=disable&gssencmode=disable"  # the proxy reads the stream
-STEP = {"complete_within": "30s", "retry": {"attempts": 200, "backoff": "200ms", "max_backoff": "2s"}}
+GATEWAYS = 2
 
 
 def started_at(process):
@@ -190,8 +193,27 @@ class Cluster(cluster.Cluster):
     def __init__(self, stage, **options):
         self.stage = stage
         self.clocks = {}
+        self.gateways = []
+        self.tokens_path, self.secrets_path = sender.write_files(stage.scratch)
         super().__init__(stage.scratch, stage.build, stage.postgres.dsn, stage.rabbits[0].url, schedulers=3, agents=3,
-                         supervisors=3, workflows=None, **options)
+                         supervisors=3, workflows=None, options={"scheduler": (
+                             "--callback-url", "http://127.0.0.1/v1/callbacks", "--callback-secret-file", self.secrets_path)}, **options)
+
+    @property
+    def all(self):
+        return super().all + self.gateways
+
+    def start(self):
+        super().start()
+        self.stage.apply_topology()
+        for number in range(1, GATEWAYS + 1):
+            gateway = self.make("gateway", f"gateway-{number}")
+            gateway.argv = [str(self.bin / "makegood"), "gateway", "--listen", f"127.0.0.1:{gateway.http_port}",
+                            "--tokens-file", str(self.tokens_path), "--callback-secret-file", str(self.secrets_path)]
+            self.gateways.append(gateway.start())
+        for gateway in self.gateways:
+            gateway.wait_ready()
+        return self
 
     def make(self, kind, name, *words):
         process = super().make(kind, name, *words)
@@ -292,7 +314,7 @@ class Stage:
         self.cluster = Cluster(self)
         self.proxy.route("client.broker", self.rabbit.port, "amqp")
         self.cluster.start()
-        self.load_workflows()
+        self.load_definitions()
         self.rabbit_settle()
         return self
 
@@ -307,33 +329,24 @@ class Stage:
         for process in self.cluster.all:
             process.wait_ready(60)
 
-    def load_workflows(self):
-        def three(*, verify=False, **charge):
-            return [step("reserve", "inventory", verify=verify, **STEP),
-                    step("charge", "payment", after=["reserve"], verify=verify or bool(charge), **STEP, **charge),
-                    step("ship", "carrier", after=["charge"], verify=verify, **STEP)]
-
-        fan = [step("reserve", "inventory", **STEP), step("charge", "payment", **STEP),
-               step("ship", "carrier", after=["reserve", "charge"], **STEP)]
-        pivot = three()
-        pivot[1]["pivot"] = True
-        watched = three()
-        watched[1].update(at_most_once=True, on_unknown="operator", retry={"attempts": 1})
-        for name, steps in (("three", three()), ("careful", three(verify=True)), ("fan", fan), ("pivot", pivot),
-                            ("patient", three(finish_within="24h", poll="500ms")),
-                            ("watched", watched)):
-            for each in steps:
-                each["undo"].update(STEP)
-            definition = {"workflow": name, "version": 1, "complete_within": "24h", "steps": steps}
-            path = self.scratch / f"workflow-{name}.json"
+    def load_definitions(self):
+        for kind, name, definition in itertools.chain((("workflow", each["workflow"], each) for each in kinds.definitions()),
+                                                      (("schedule", each["schedule"], each) for each in kinds.schedules())):
+            path = self.scratch / f"{kind}-{name}.json"
             path.write_text(json.dumps(definition), encoding="utf-8")
-            self.cluster.tool("workflow", "load", path)
+            self.cluster.tool(kind, "load", path, *(("--reason", "chaos") if kind == "schedule" else ()))
+
+    def plan_schedules_anew(self):
+        """What an operator does after the database's clock was ahead: its next slots are far in the future."""
+        for name in kinds.SCHEDULES:
+            for verb in ("pause", "resume"):
+                self.cluster.tool("schedule", verb, name, "--reason", "the clock was ahead")
 
     def apply_topology(self):
         words = []
         for name in self.cluster.services:
             words += ["--service", name]
-        self.cluster.tool("broker", "apply", *words, env={"MAKEGOOD_AMQP_URL": self.rabbit.url}, timeout_s=servers.CTL_S)
+        self.cluster.tool("broker", "apply", *words, *sender.topology_words(), env={"MAKEGOOD_AMQP_URL": self.rabbit.url}, timeout_s=servers.CTL_S)
 
     def end(self, keep):
         if self.database is not None:

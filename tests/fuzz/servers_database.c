@@ -177,6 +177,7 @@ static const char *casts_of(enum mg_report report)
         return "tti";
     case MG_REPORT_SCHEDULE_RUNS:
         return "ti";
+    case MG_REPORT_FIGURES:
     case MG_REPORT_SCHEDULE:
     case MG_REPORT_BULK:
     case MG_REPORT_VERSIONS:

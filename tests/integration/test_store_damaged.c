@@ -448,7 +448,7 @@ static const struct {
     {MG_REPORT_ORDER_EVENTS, {DAMAGED}, 1},
     {MG_REPORT_DOSSIER, {DAMAGED}, 1},
     {MG_REPORT_ORDER_OF_CLIENT, {"shop", "o-2"}, 2},
-    {MG_REPORT_FIGURES, {NULL}, 0},
+    {MG_REPORT_FIGURES, {"true"}, 1},
     {MG_REPORT_OLDEST, {"5"}, 1},
     {MG_REPORT_STUCK, {NULL}, 0},
     {MG_REPORT_OWED, {NULL}, 0},

@@ -138,7 +138,7 @@ static const struct mg_watched {
     /* both */
     {MG_REPORT_LEADER, "", PAGES_SMALL, false},
     {MG_REPORT_CONTROLLED, "", PAGES_SMALL, false},
-    {MG_REPORT_FIGURES, "", PAGES_OPEN, true},
+    {MG_REPORT_FIGURES, "('true')", PAGES_OPEN, true},
     {MG_REPORT_UNNEEDED_ALERTS, "", PAGES_SMALL, false},
     {MG_REPORT_KEPT_SERVICES, "", PAGES_OPEN, true},
     {MG_REPORT_FAILURE_GROUPS, "(" NOTHING ", '', '50', '')", PAGES_FAILING, true},

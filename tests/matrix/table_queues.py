@@ -7,7 +7,7 @@ from engine import Cell
 
 POLICIES = {"expires": 2000, "message-ttl": 1, "overflow": "drop-head", "max-length": 1, "max-length-bytes": 10, "delivery-limit": 1,
             "dead-letter-exchange": "nowhere", "dead-letter-routing-key": "nowhere"}
-CONSUMED = ("orders.intake", "orders.intake.high", "scheduler.replies", "scheduler.commands", "agent.")
+CONSUMED = ("orders.intake", "orders.intake.high", "orders.signals", "scheduler.replies", "scheduler.commands", "agent.")
 SHORT_S = 4.0
 
 

@@ -1,4 +1,5 @@
 /* Steps that wait for a moment: step a here. */
+#include "core/far_clock.h"
 #include "core/verbs.h"
 #include "decide_fixture.h"
 #include "suite.h"
@@ -85,6 +86,25 @@ START_TEST(a_wait_keeps_its_time_when_the_clock_is_set)
 }
 END_TEST
 
+/* Law 6, database clock: it was an hour back, then right, then two minutes back, then right again. Catches: a
+ * wait that began by the third clock, and that the last step ends at once. */
+START_TEST(a_wait_that_began_between_two_steps_of_the_clock_is_not_ended_by_the_second)
+{
+    submit();
+    int64_t due_at_ms = order.steps[0].due_at_ms;
+    context.now_ms = due_at_ms + 5000; /* two minutes are passed over, and the wait is shorter */
+    context.spared.after_ms = context.now_ms - 3600000;
+    context.spared.before_ms = context.now_ms + MG_FAR_CLOCK_STALE_MS;
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_DUE, .attempt = order.steps[0].attempt}),
+                     MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+    ck_assert_int_eq(order.steps[0].due_at_ms, context.now_ms + WAIT_MS);
+    context.spared.after_ms += WAIT_MS;
+    ck_assert_int_eq(due(0), MG_GO); /* only once */
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_DONE);
+}
+END_TEST
+
 START_TEST(a_moment_is_by_the_clock_whichever_way_it_is_set)
 {
     until_setup(WAIT_MS);
@@ -161,6 +181,7 @@ int main(void)
     tcase_add_test(cases, waits_that_are_over_follow_each_other_in_one_decision);
     tcase_add_loop_test(cases, a_moment_that_has_passed_ends_the_wait_at_once, 0, 2);
     tcase_add_loop_test(cases, a_wait_keeps_its_time_when_the_clock_is_set, 0, 2);
+    tcase_add_test(cases, a_wait_that_began_between_two_steps_of_the_clock_is_not_ended_by_the_second);
     tcase_add_test(cases, a_moment_is_by_the_clock_whichever_way_it_is_set);
     tcase_add_test(cases, a_resume_leaves_an_open_wait_as_it_is);
     tcase_add_loop_test(cases, an_operator_ends_a_wait_or_goes_on_without_it, 0, 2);

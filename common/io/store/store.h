@@ -658,13 +658,15 @@ enum mg_report {
      * (kind agent, instance <service>/<instance>); one that another process has replaced is left out */
     MG_REPORT_PROCESSES,
     MG_REPORT_COUNTS, /* orders by state */
-    /* figure ('orders', 'alerts', 'owed', 'waits'), word, workflow, number, oldest_ms: open ones, at most
-     * 100,000 of each are read. Of the steps that wait for a signal, word is the step, and no age is read */
+    /* $1 true: with waits. figure ('orders', 'alerts', 'owed', 'waits'), word, workflow, number, oldest_ms: open
+     * ones, at most 100,000 of each are read. Of the steps that wait for a signal, word is the step, and no age
+     * is read */
     MG_REPORT_FIGURES,
     /* $1 limit: the oldest among the open orders of figures: order_id, workflow, state, reason, age_ms */
     MG_REPORT_OLDEST,
     MG_REPORT_ACCEPTED, /* now, accepted: orders stored since the server's counter began, some seconds late */
-    MG_REPORT_STUCK,    /* open orders that nothing will move */
+    /* open orders that nothing will move; of those with a moment to wake, the next 30,000 are looked at */
+    MG_REPORT_STUCK,
     /* The contents of a bulk action of these failures. $1 workflow, $2 step, $3 part of the error, $4
      * services separated by blanks, $5 since, $6 until, $7 labels: orders, not_in_error, in_other_bulk,
      * of_lost_state (left out), oldest, newest */

@@ -128,7 +128,7 @@ static void on_ask(const struct fake_report *report)
     static const char *const NONE[1][FAKE_COLUMNS];
     bool is_waiting = report->report == MG_REPORT_WAITING;
     bool is_of_leader = is_waiting || report->report == MG_REPORT_LEADER;
-    bool is_of_figures = report->report == MG_REPORT_LINE_FIGURES;
+    bool is_of_figures = report->report == MG_REPORT_LINE_FIGURES || report->report == MG_REPORT_FIGURES;
     assert(report->param_count == (report->report == MG_REPORT_LINE_TURNS ? 2
                                    : is_waiting || is_of_figures          ? 1
                                                                           : 0));

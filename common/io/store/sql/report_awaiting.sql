@@ -1,7 +1,8 @@
 -- Steps that wait for a signal, the longest first: of all orders or of one, by signal and workflow. '' means any. The
 -- cursor is the step last read, SINCE/ORDER/POSITION. Each row has its step, if there is one, and
 -- the page: steps read, and the next cursor. A page without a match has a cursor, so that a rare signal costs pages, and
--- each of them is bounded.
+-- each of them is bounded. A wanted step is told by its name and its place in a definition, without a look at its order;
+-- for a signal of no definition no step is read.
 --
 -- What is asked, and how long the step waits, stands in its definition; of a damaged one these columns are NULL.
 -- `payload` is that of the order if it has no more than $payload_max bytes; 0: never.
@@ -17,25 +18,42 @@ WITH passed AS MATERIALIZED (
         SELECT split_part(:'cursor'::text, '/', 1) AS since, split_part(:'cursor'::text, '/', 2) AS id,
             coalesce(nullif(split_part(:'cursor'::text, '/', 3), '')::bigint, 0) AS position
     ),
+    wanted AS MATERIALIZED (
+        SELECT e.step->>'step' AS step, e.number - 1 AS position
+        FROM workflow w
+        CROSS JOIN LATERAL makegood_elements(makegood_json(w.definition), 'steps') WITH ORDINALITY AS e (step, number)
+        WHERE (:'signal'::text <> '' OR :'workflow'::text <> '') AND :'workflow'::text IN ('', w.name)
+            AND :'signal'::text IN ('', e.step->'wait'->>'signal')
+    ),
     seen AS MATERIALIZED (
         (
-            SELECT s.order_id, s.position, s.step, s.due_at, s.open, (s.open::json)->>'since' AS since
+            SELECT s.order_id, s.position, s.step, (s.open::json)->>'since' AS since
             FROM order_step s
             WHERE s.open IS NOT NULL AND s.reason = 'awaiting_signal' AND :'order_id'::text = ''
                 AND (((s.open::json)->>'since') COLLATE "C", s.order_id, s.position)
                     > ((SELECT since FROM passed), (SELECT id FROM passed), (SELECT position FROM passed))
             ORDER BY ((s.open::json)->>'since') COLLATE "C", s.order_id, s.position
             LIMIT CASE
-                WHEN :'signal'::text = '' AND :'workflow'::text = '' THEN least(:'limit'::text::bigint, 10000) ELSE 10000 END
+                WHEN :'signal'::text = '' AND :'workflow'::text = '' THEN least(:'limit'::text::bigint, 10000)
+                WHEN EXISTS (SELECT FROM wanted) THEN 50000
+                ELSE 0 END
         )
         UNION ALL
-        SELECT s.order_id, s.position, s.step, s.due_at, s.open, (s.open::json)->>'since'
+        SELECT s.order_id, s.position, s.step, (s.open::json)->>'since'
         FROM order_step s
         WHERE s.order_id = nullif(:'order_id'::text, '') AND s.reason = 'awaiting_signal'
     ),
+    matched AS MATERIALIZED (
+        SELECT *
+        FROM seen
+        WHERE (:'signal'::text = '' AND :'workflow'::text = '') OR (step, position) IN (SELECT step, position FROM wanted)
+        ORDER BY since COLLATE "C", order_id, position
+        LIMIT least(:'limit'::text::bigint, 10000)
+    ),
     placed AS MATERIALIZED (
-        SELECT s.*, p.workflow, p.workflow_version, p.revision
-        FROM seen s
+        SELECT s.*, t.due_at, t.open, p.workflow, p.workflow_version, p.revision
+        FROM matched s
+        JOIN order_step t ON t.order_id = s.order_id AND t.step = s.step
         CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = s.order_id OFFSET 0) p
         WHERE :'workflow'::text = '' OR p.workflow = :'workflow'::text
     ),
@@ -57,13 +75,13 @@ WITH passed AS MATERIALIZED (
         SELECT (SELECT count(*) FROM seen) AS looked_at,
             CASE
                 WHEN :'order_id'::text <> '' THEN NULL
-                WHEN (SELECT count(*) FROM shown) = least(:'limit'::text::bigint, 10000) THEN (
+                WHEN (SELECT count(*) FROM matched) = least(:'limit'::text::bigint, 10000) THEN (
                     SELECT since || '/' || order_id || '/' || position
-                    FROM shown
+                    FROM matched
                     ORDER BY since COLLATE "C" DESC, order_id DESC, position DESC
                     LIMIT 1
                 )
-                WHEN (SELECT count(*) FROM seen) = 10000 THEN (
+                WHEN (SELECT count(*) FROM seen) = 50000 THEN (
                     SELECT since || '/' || order_id || '/' || position
                     FROM seen
                     ORDER BY since COLLATE "C" DESC, order_id DESC, position DESC
