@@ -12,6 +12,8 @@
 
 #define MG_UUID_SIZE   37 /* 36 characters and NUL */
 #define MG_SHA256_SIZE 32
+/* The orders of schedules have ids that anybody can work out. No submission may have one of this kind. */
+#define MG_SLOT_ID_PREFIX "slot:"
 
 /* True if the text has the form of a UUID in small letters: its length and characters, not its version. */
 bool mg_uuid_is_valid(const char *text);

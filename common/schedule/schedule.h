@@ -81,6 +81,7 @@ int64_t mg_schedule_count(const struct mg_schedule *schedule, int64_t from_ms, i
 
 /* The slot's order waits so long: the same at each asking. */
 int64_t mg_schedule_jitter_ms(const struct mg_schedule *schedule, int64_t slot_ms);
+/* Begins with MG_SLOT_ID_PREFIX: no submission may take it before. */
 void mg_schedule_order_id(const char *schedule, int64_t slot_ms, char ret_order_id[MG_UUID_SIZE]);
 /* The payload of a slot's order. MG_PERMANENT: above MG_SCHEDULE_MAX_BYTES. */
 enum mg_class mg_schedule_payload(const struct mg_schedule *schedule, int64_t slot_ms, int64_t civil_ms,

@@ -88,6 +88,7 @@ void mg_schedule_order_id(const char *schedule, int64_t slot_ms, char ret_order_
     mg_time_format(slot_ms, at);
     int len = snprintf(slot, sizeof(slot), "%s %s", schedule, at);
     mg_uuid_derived(mg_slice_of("schedule"), (struct mg_slice){slot, (size_t)len}, ret_order_id);
+    memcpy(ret_order_id, MG_SLOT_ID_PREFIX, sizeof(MG_SLOT_ID_PREFIX) - 1);
 }
 
 /* ---- payload ---- */

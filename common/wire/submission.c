@@ -4,6 +4,8 @@
  */
 #include "wire/submission.h"
 
+#include <string.h>
+
 #include "json/reader.h"
 
 static const char *const NAMES[] = {"order_id", "workflow",        "workflow_version", "payload",
@@ -24,6 +26,10 @@ enum mg_class mg_submission_parse(struct mg_slice body, const struct mg_json_lim
         return faults.class;
     }
     mg_json_get_order_id(&object, "order_id", MG_OPTIONAL, submission.order_id);
+    if (strncmp(submission.order_id, MG_SLOT_ID_PREFIX, sizeof(MG_SLOT_ID_PREFIX) - 1) == 0) {
+        mg_json_member_fault(&object, MG_BAD_INPUT, "order_id",
+                             "begins with \"" MG_SLOT_ID_PREFIX "\", as the orders of schedules do; take another id");
+    }
     mg_json_get_name(&object, "workflow", MG_REQUIRED, submission.workflow);
     submission.workflow_version =
         mg_json_get_integer(&object, "workflow_version", MG_OPTIONAL, 1, INT32_MAX, 0);

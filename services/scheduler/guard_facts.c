@@ -74,6 +74,7 @@ static enum mg_fact signals_find(struct mg_batch *batch, struct mg_fold *fold,
     if (fact == MG_FACT_ERROR) {
         return fact;
     }
+    mg_step_error_set(after, no_key, no_key); /* of an earlier wait */
     after->open = mg_kept_signals_begin(batch, fold, step, fact == MG_FACT_GO ? mg_buf_slice(&buf) : no_key,
                                         ret_moves, &sum);
     facts->signal = sum.fact;

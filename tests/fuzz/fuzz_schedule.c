@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/key.h"
 #include "fuzz.h"
 #include "json/reader.h"
 #include "schedule/schedule.h"
@@ -38,7 +39,7 @@ static void payload_is_sound(const struct mg_schedule *schedule, int64_t slot_ms
     }
     mg_buf_finish(&payload);
     mg_schedule_order_id(schedule->name, slot_ms, order_id);
-    FUZZ_REQUIRE(mg_uuid_is_valid(order_id));
+    FUZZ_REQUIRE(mg_order_id_is_valid(order_id, strlen(order_id)));
     int64_t jitter_ms = mg_schedule_jitter_ms(schedule, slot_ms);
     FUZZ_REQUIRE(jitter_ms >= 0 && (jitter_ms == 0 || jitter_ms < schedule->jitter_ms));
 }

@@ -40,6 +40,13 @@ recorded AS (
     WHERE EXISTS (SELECT FROM written)
     ON CONFLICT (name, slot) DO NOTHING
 ),
+-- An operator has seen to the schedule.
+closed AS (
+    UPDATE operator_alert a
+    SET closed_at = clock_timestamp()
+    FROM written
+    WHERE a.code = 'schedule_missed' AND a.subject = :'name'::text AND a.closed_at IS NULL
+),
 noted AS (
     INSERT INTO operator_action (by_whom, verb, subject, reason, detail)
     SELECT :'by'::text, 'schedule ' || :'verb'::text, :'name'::text, :'reason'::text, json_build_object('version', version)

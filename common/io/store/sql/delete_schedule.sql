@@ -1,4 +1,4 @@
--- Deletes a schedule in this version, with the rows of its slots; its orders stay. No row: it has another version, or
+-- Deletes a schedule in this version, with the rows of its slots and its alert; its orders stay. No row: it has another version, or
 -- there is no such schedule.
 -- In this folder: psql -f delete_schedule.sql, with the values below.
 \set name 'nightly'
@@ -10,6 +10,12 @@ WITH written AS (
     DELETE FROM schedule
     WHERE name = :'name'::text AND version = :'version'::bigint
     RETURNING version, definition
+),
+closed AS (
+    UPDATE operator_alert a
+    SET closed_at = clock_timestamp()
+    FROM written
+    WHERE a.code = 'schedule_missed' AND a.subject = :'name'::text AND a.closed_at IS NULL
 ),
 noted AS (
     INSERT INTO operator_action (by_whom, verb, subject, reason, detail)
