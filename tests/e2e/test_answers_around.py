@@ -44,7 +44,7 @@ def start_agents(s, wallet, services):
         s.cluster.agents[-1].start().wait_ready()
 
 
-@scenario(agents=0, services=("shop",))
+@scenario(agents=0, services=("shop",), long="each answer, right or argument in turn")
 def every_body_of_a_token_endpoint_is_a_token_or_none(s):
     """Would catch: a token with a byte that no header may have, a token out of a page, a call without a token, a call that fails for
     an answer of the token endpoint that it does not owe."""

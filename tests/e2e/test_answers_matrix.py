@@ -178,7 +178,7 @@ def judged(s, order, kind, name):
     return faults
 
 
-@scenario(agents=0, services=("shop",))
+@scenario(agents=0, services=("shop",), long="each answer, right or argument in turn")
 def every_body_has_its_meaning_for_every_kind_of_call(s):
     """Would catch: an answer that was dropped without a trace, a page that was taken for done, a proxy's 404 taken for absent."""
     s.expects_open_orders = True

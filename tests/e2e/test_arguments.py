@@ -142,7 +142,7 @@ def faults_of(port, case):
     return [f"{title}: {status} {problem!r}"[:500]] if wrong else []
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="each answer, right or argument in turn")
 def each_argument_of_each_route_is_taken_or_refused(s):
     """Would catch: a crash, a hang or a status 500 by an argument; one that is taken for its default; a refusal without a reason, or
     that repeats an argument raw; a gateway that serves no longer."""

@@ -209,7 +209,7 @@ class Issuer(StandIn):
         return as_json(200, {"access_token": "a-token", "token_type": "Bearer", "expires_in": 2})
 
 
-@scenario(agents=0, schedulers=1, supervisors=1)
+@scenario(agents=0, schedulers=1, supervisors=1, long="connections die by their time-outs")
 def each_token_is_fetched_by_a_connection_of_its_own(s):
     """Would catch: a kept connection to a token endpoint, which can be moved, lost, forgotten or half closed before the next fetch."""
     shop, issuer, secret, path = Shop(), Issuer(), s.scratch / "token-secret", s.scratch / "service-shop.json"
@@ -228,7 +228,7 @@ def each_token_is_fetched_by_a_connection_of_its_own(s):
     assert len(wire.links) == len(issuer.calls), (len(wire.links), len(issuer.calls))
 
 
-@scenario(agents=0, schedulers=0)
+@scenario(agents=0, schedulers=0, long="connections die by their time-outs")
 def spans_outlive_a_move_a_loss_a_balancer_and_a_half_close(s):
     """Would catch: spans that go to an old address while it answers, or are lost for good behind a connection that is."""
     collectors = [Collector(), Collector()]

@@ -8,7 +8,7 @@ ORDERS = 20
 PASSED_AGAIN_S = 45.0  # an order that is passed by is tried after 10 s, then 20 s
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def a_damaged_order_costs_itself_and_is_named(s):
     """Would catch: a sweep that fails for all orders because one has a moment that no number stands for."""
     s.load_workflow("short", [step("reserve", "inventory", complete_within="2s", retry={"attempts": 9, "backoff": "50ms"})])
@@ -57,7 +57,7 @@ DAMAGES = (
 SET_ASIDE_S = 45.0  # a lasting fault is tried for 5 s, one order after the other
 
 
-@scenario()
+@scenario(long="each answer, right or argument in turn")
 def a_row_that_is_lost_or_damaged_turns_no_order_back(s):
     """Would catch: a lost payload that is taken for none, so that the order fails and its charge is undone without an alert."""
     *damaged, mended, healthy = in_the_middle(s, len(DAMAGES) + 2)

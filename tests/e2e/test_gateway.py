@@ -256,7 +256,7 @@ def the_page_after_the_last_is_empty(s, door):
     assert following == {"orders": [], "next": None}, following
 
 
-@scenario()
+@scenario(long="each answer, right or argument in turn")
 def an_order_over_http_is_its_client_s_and_brings_its_output_or_cause(s):
     load(s)
     check_facts(s, [the_same_bytes_are_one_order_with_its_output, an_order_is_of_its_client_and_of_its_bytes,
@@ -288,7 +288,7 @@ def head_too_long(door):
         connection.close()
 
 
-@scenario(agents=1)
+@scenario(agents=1, long="each order of post and cancellation")
 def a_cancellation_right_behind_its_post_is_one_at_any_gateway(s):
     """Would catch: an order that is cancelled with 404, as one that there is not, and then done."""
     load(s)

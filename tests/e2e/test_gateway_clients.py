@@ -45,7 +45,7 @@ def pages(door, query, client):
     return found
 
 
-@scenario()
+@scenario(long="each answer, right or argument in turn")
 def no_answer_to_a_client_holds_an_id_of_another(s):
     """Would catch: a cursor, a page or an error with another client's order; an order or a label of another that shows in
     status, words or time; an own order that a list leaves out."""

@@ -68,7 +68,7 @@ def same(events, expected):
     return [(seq, word, json.loads(data)) for seq, word, data in events] == expected
 
 
-@scenario(agents=1, schedulers=1, supervisors=1)
+@scenario(agents=1, schedulers=1, supervisors=1, long="alerts, pauses and time-outs pass in real time")
 def statuses_over_http_come_in_order_and_again_behind_the_last_one(s):
     """Would catch: a status that is left out, comes early or in other words than over AMQP; a line end in an output that cuts an
     event; a stream that does not end, or a browser that comes back for ever; another client's order; an absurd number that is taken."""

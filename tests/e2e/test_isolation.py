@@ -140,7 +140,7 @@ def an_order_without_its_payload_is_set_aside_and_nothing_is_undone(s):
         s.wait_state(order, "processed")
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def a_crowd_of_orders_without_their_payloads_is_set_aside_one_by_one(s):
     """Would catch: orders whose own rows are lost that wait for ever as a standstill, since many have lost the same."""
     lost = in_the_middle(s, CROWD)
@@ -178,7 +178,7 @@ def an_order_whose_workflow_is_lost_is_explained(s):
     assert "not in the database" not in s.cluster.tool("order", "explain", order.order_id).stdout
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def a_database_that_refuses_every_write_judges_no_message(s):
     """Would catch: every confirmed order in the dead letters within a second, because the database is out of transaction ids."""
     before = in_the_middle(s, 10)
@@ -240,13 +240,13 @@ def no_step_done_judges_none(s, count, every_s):
     assert s.client.depth("dead.letters") == 0
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def a_fault_of_all_that_names_each_order_judges_none(s):
     """Would catch: orders that are set aside one by one, since a trigger's words differ by order and new orders are taken."""
     no_step_done_judges_none(s, CROWD, 0.1)
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def a_fault_of_all_judges_none_in_a_store_with_few_orders(s):
     """Would catch: the same with fewer open orders than a crowd, the first of them alone for a while."""
     no_step_done_judges_none(s, 1, 8)

@@ -137,7 +137,7 @@ def a_signal_with_a_key_is_for_the_order_that_takes_it_of_its_sender(s):
         s.client.wait_status(order, "processed")
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def a_signal_that_was_in_time_is_not_overtaken_by_its_time_out_in_an_outage(s):
     """Would catch: approvals that waited with us for our own end, and time out before they are read."""
     s.cluster.tool("broker", "apply", "--client", "bank", "--signal", "paid")

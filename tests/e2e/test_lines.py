@@ -74,7 +74,7 @@ def orders_of_a_key_run_one_at_a_time_although_schedulers_are_killed(s):
         client.close()
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def an_order_in_error_holds_its_line_until_it_is_released(s):
     """Would catch: a line that goes past an order in error, one that stands for ever, and orders of other keys that wait."""
     line(s)

@@ -53,7 +53,7 @@ def locked_row(s, table):
     ended(s, order)
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def an_order_with_a_locked_row_is_named_with_the_session_that_locks_it(s):
     """Would catch: an order that a forgotten psql locks, and that a metric alone counts."""
     locked_row(s, "order_process")
@@ -122,7 +122,7 @@ def an_order_whose_rows_a_trigger_refuses_for_a_while_is_named_with_the_reason(s
     ended(s, order)
 
 
-@scenario(schedulers=0, supervisors=0, agents=0)
+@scenario(schedulers=0, supervisors=0, agents=0, long="alerts, pauses and time-outs pass in real time")
 def doctor_counts_a_table_that_cannot_be_read(s):
     """Would catch: a check that vanishes from doctor's lines with its table, and "all checks good"."""
     checks = {"operator_alert": "alerts", "reply_queue": "statuses", "bulk_runner": "bulk actions", "supervisor_leader": "supervisor",

@@ -114,7 +114,7 @@ def limited(s, path):
     s.cluster.agents.append(agent.wait_ready())
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="alerts, pauses and time-outs pass in real time")
 def an_agent_whose_reply_exchange_is_gone_calls_no_more(s):
     """Would catch: work done for orders that are compensated, since nobody learns its result."""
     run_mute(s, exchange_deleted, EXCHANGE)

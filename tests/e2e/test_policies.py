@@ -117,7 +117,7 @@ def not_ready(process):
     return text if code == 503 else ""
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def a_missing_queue_is_an_alert_until_it_is_back(s):
     """Would catch: a deleted or expired queue that only a log names, in a system that counts as ready."""
     supervisor, scheduler = s.cluster.supervisors[0], s.cluster.schedulers[0]

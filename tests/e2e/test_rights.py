@@ -83,7 +83,7 @@ def a_right_missing_in_the_database_is_named_once_and_found_when_granted(s):
     assert len(lines_with(scheduler, "the database grants the permissions")) == 1
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def a_right_revoked_from_a_process_at_work_is_found_by_doctor(s):
     """Would catch: "all checks good" and no alert, while a process is not ready, since it lacks a right that orders seldom need."""
     role = "role_" + secrets.token_hex(4)

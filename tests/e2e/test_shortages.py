@@ -83,7 +83,7 @@ def agent_lives_through(s, command, *words):
     proxy.close()
 
 
-@scenario(services=())
+@scenario(services=(), long="alerts, pauses and time-outs pass in real time")
 def an_agent_by_the_python_library_outlives_a_shortage(s):
     """Would catch: an agent that is off the broker for ever, silent or in a loop without a pause."""
     agent_lives_through(s, test_python.AGENT, s.scratch / "parcels.jsonl")
@@ -99,7 +99,7 @@ for _ in sys.stdin:
 client.close()"""
 
 
-@scenario(services=())
+@scenario(services=(), long="alerts, pauses and time-outs pass in real time")
 def a_client_by_the_python_library_outlives_a_shortage(s):
     """Would catch: as above, and posts that all time out."""
     load(s)
@@ -153,7 +153,7 @@ def an_agent_and_a_client_by_the_node_library_outlive_a_shortage(s):
     proxy.close()
 
 
-@scenario(services=())
+@scenario(services=(), long="alerts, pauses and time-outs pass in real time")
 def an_agent_and_a_client_by_the_c_library_outlive_a_shortage(s):
     """Would catch: as above."""
     installed = test_library.Installed(s)

@@ -62,7 +62,7 @@ def a_scheduler_that_the_database_holds_up_is_named_by_all_that_look(s):
     s.wait(lambda: not s.rows("SELECT 1 FROM operator_alert WHERE code = 'standstill' AND closed_at IS NULL"), "the alert is closed", 90)
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="alerts, pauses and time-outs pass in real time")
 def a_frozen_scheduler_is_distinguished_from_one_that_is_gone(s):
     """Would catch: the only scheduler, frozen with posted orders in its hands, while the tool finds everything well."""
     s.load_workflow("pay", [step("charge", "payment")])
@@ -222,7 +222,7 @@ def a_full_queue_holds_up_its_own_orders_only(s):
         assert not wrong(s, "is full"), doctor(s)
 
 
-@scenario(services=("inventory", "payment"), options=NARROW)
+@scenario(services=("inventory", "payment"), options=NARROW, long="alerts, pauses and time-outs pass in real time")
 def new_orders_wait_at_the_most_parked_steps_and_this_is_reported(s):
     """Would catch: a flood for one service that fills the database, or holds back all others while all that look call them taken."""
     with slow_payment(s, 150):
@@ -238,7 +238,7 @@ def new_orders_wait_at_the_most_parked_steps_and_this_is_reported(s):
     s.wait(lambda: not wrong(s, "is full"), "doctor is content", TOLD_S)
 
 
-@scenario(services=("payment",))
+@scenario(services=("payment",), long="alerts, pauses and time-outs pass in real time")
 def a_gateway_whose_posts_are_held_up_is_named_by_all_that_look(s):
     """Would catch: a locked table for which a gateway refuses every post for as long as it lasts, while its /readyz, doctor, metrics,
     alerts and log find it well; a gateway that is not ready for the requests of one client, or that stays so after the lock."""
@@ -280,7 +280,7 @@ def server_of_the_leader(s):
                   " AND a.application_name = 'makegood-supervisor' AND a.datname = current_database()")[0]["pid"]
 
 
-@scenario(supervisors=2, own_servers=True)
+@scenario(supervisors=2, own_servers=True, long="alerts, pauses and time-outs pass in real time")
 def a_leader_lock_kept_by_its_server_process_is_reported_by_each_supervisor(s):
     """Would catch: a server process that stands, so that no supervisor leads for as long, while each is ready; a standby that is not
     ready alongside a leader that is well."""

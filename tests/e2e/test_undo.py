@@ -75,7 +75,7 @@ def steps(**undo):
     return [charge, step("ship", "shop", after=["charge"], do={"method": "POST", "path": "/ship", "body": {}})]
 
 
-@scenario(agents=0, services=("shop",))
+@scenario(agents=0, services=("shop",), long="each answer, right or argument in turn")
 def an_undo_is_done_only_if_its_answer_proves_it(s):
     """Would catch: a refund that failed or is pending in a 200 and counts as undone; a proxy's page that does."""
     s.expects_open_orders = True
@@ -173,7 +173,7 @@ def polled_judged(s, shop, orders):
     return wrong
 
 
-@scenario(agents=0, services=("shop",))
+@scenario(agents=0, services=("shop",), long="each answer, right or argument in turn")
 def an_undo_is_polled_and_verified_as_a_do_is(s):
     """Would catch: accepted undos that count as undone; a lost answer that repeats a refund, or proves one; a poll's answer that
     takes the place of the step's result."""
@@ -258,7 +258,7 @@ def a_refused_refund_whose_request_comes_again_happens_once(s):
     assert shop.refunds == [f"{order.order_id}.charge.undo"] == shop.asked[1:], shop.asked
 
 
-@scenario(agents=0, services=("shop",))
+@scenario(agents=0, services=("shop",), long="alerts, pauses and time-outs pass in real time")
 def a_refused_refund_goes_out_again_although_the_service_remembers_its_refusal(s):
     """Would catch: a refund that a mended service refuses for ever, since it replays the first answer to the key."""
     cells = {"status": (as_json(400, WORDS), {}), "body": (as_json(200, FAILED), CONDITIONS), "doubt": (as_json(500, WORDS), {})}

@@ -18,7 +18,7 @@ def listed(s, *words):
     return json.loads(done.stdout), done.stderr
 
 
-@scenario()
+@scenario(long="each answer, right or argument in turn")
 def the_tool_shows_who_has_signed_and_what_a_step_waits_for(s):
     """Would catch: a person who cannot find the orders that wait for them, and signals that nobody sees."""
     s.load_workflow("eyes", [step("reserve", "inventory"),
