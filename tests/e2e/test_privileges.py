@@ -58,6 +58,7 @@ def with_the_least_rights_all_that_is_promised_works(s):
     for order in lined:
         shop.wait_status(order, "processed")
     s.wait(lambda: any("\nmakegood_lines_waiting " in supervisor.page() for supervisor in s.cluster.supervisors), "lines are counted", 30)
+    s.wait(lambda: any("\nmakegood_signals_kept " in supervisor.page() for supervisor in s.cluster.supervisors), "signals are counted", 30)
 
     s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
     s.remote("payment").switch("decline")
