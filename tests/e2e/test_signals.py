@@ -1,5 +1,6 @@
 """Steps that wait for a signal."""
 
+import datetime
 import json
 import tempfile
 import uuid
@@ -13,6 +14,10 @@ def signal_step(name, signal="approved", after=(), **fields):
         if member in fields:
             wait[member] = fields.pop(member)
     return {"step": name, "after": list(after), "wait": wait, **fields}
+
+
+def seconds(moment):
+    return datetime.datetime.fromisoformat(moment.replace("Z", "+00:00")).timestamp()
 
 
 def send(s, order, signal="approved", payload=None, signal_id=None, by="ann", key=None, sender=None):
@@ -31,16 +36,22 @@ def send(s, order, signal="approved", payload=None, signal_id=None, by="ann", ke
 
 @scenario()
 def a_signal_ends_a_wait_and_its_payload_is_the_steps_result(s):
-    """Would catch: a signal whose payload later steps cannot use."""
-    s.load_workflow("approve", [signal_step("approve", done_when="result.ok", refused_when="!result.ok"),
+    """Would catch: a signal whose payload later steps cannot use, a client that does not learn that its order waits."""
+    s.load_workflow("approve", [signal_step("approve", title="Is it right?", done_when="result.ok", refused_when="!result.ok"),
                                 step("charge", "payment", after=["approve"], when="results.approve.by == 'ann'")])
-    order, refused = s.client.submit("approve", {}), s.client.submit("approve", {})
+    order, refused = s.client.submit("approve", {}, notify="steps"), s.client.submit("approve", {})
     for one in (order, refused):
         s.wait_step(one, "approve", "waiting")
     assert send(s, order, payload={"ok": True, "by": "ann"})["signal"] == "taken"
     assert send(s, refused, payload={"ok": False, "by": "bob"})["signal"] == "taken"
     s.client.wait_status(order, "processed")
     s.assert_effects(order, {("charge", "payment"): "done"})
+    told = s.client.statuses(order.order_id)
+    assert [one["status"] for one in told] == ["accepted", "waiting", "step_completed", "step_completed", "processed"], told
+    due = s.rows("SELECT makegood_time(created_at + interval '60 s') AS until FROM order_process WHERE order_id = %s", order.order_id)[0]
+    assert (told[1]["step"], told[1]["signal"], told[1]["title"]) == ("approve", "approved", "Is it right?"), told[1]
+    assert abs(seconds(told[1]["until"]) - seconds(due["until"])) < 2, (told[1], due)
+    assert "waiting" not in [one["status"] for one in s.client.statuses(refused.order_id)]
     status = s.client.wait_status(refused, "compensated")
     assert status["cause"]["code"] == "signal_refused" and "refused_when" in status["cause"]["text"], status
     assert send(s, order, payload={"ok": True})["signal"] == "late"
