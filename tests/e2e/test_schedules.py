@@ -149,6 +149,21 @@ def a_slot_is_skipped_while_an_earlier_order_is_open(s):
     tool(s, "delete", "skips", "--reason", "done")
 
 
+def a_slot_waits_for_an_earlier_order(s):
+    load(s, "queues", every="1h", overlap="queue", catch_up="1h")
+    s.remote("payment").switch("silent")
+    first = tool(s, "run", "queues", "--reason", "now")
+    make_due(s, 5400, "queues")
+    slot_s = row(s, "queues")["next_s"]
+    s.wait(lambda: s.rows("SELECT FROM schedule WHERE name = 'queues' AND next_at > next_slot + interval '1 h'"), "it was looked at, and waits")
+    assert not [run for run in runs(s, "queues") if run["order_id"] != first["order_id"]] and row(s, "queues")["next_s"] == slot_s
+    s.remote("payment").switch("order")
+    s.wait(lambda: row(s, "queues")["next_s"] > time.time(), "the slot and those after it have their orders", 60)
+    assert {run["what"] for run in runs(s, "queues")} == {"order"} and len(runs(s, "queues")) >= 3 and runs(s, "queues")[0]["slot_s"] == slot_s, runs(s, "queues")
+    s.wait(lambda: {order["process_state"] for order in orders(s)} == {"processed"}, "all are processed")
+    tool(s, "delete", "queues", "--reason", "done")
+
+
 def an_earlier_order_is_cancelled_for_a_later_slot(s):
     load(s, "cancels", every="1h", overlap="cancel")
     s.remote("payment").switch("silent")
@@ -171,7 +186,7 @@ def an_unknown_zone_is_refused_at_the_load(s):
 
 
 def the_mistakes_of_a_file_are_all_told_with_their_places(s):
-    done = load(s, "wrong", cron="61 2 * * *", overlap="queue", jitter="x", check=False)
+    done = load(s, "wrong", cron="61 2 * * *", overlap="wait", jitter="x", check=False)
     assert done.returncode == 2, done
     for place in ("/cron", "/overlap", "/jitter"):
         assert f"{place}:" in done.stderr, done.stderr
@@ -181,7 +196,7 @@ def the_mistakes_of_a_file_are_all_told_with_their_places(s):
 def a_slot_without_an_order_has_its_reason(s):
     settle(s, input={"amount": "number?"})
     check_facts(s, (an_old_slot_is_missed_and_counted, a_refused_order_is_recorded_and_asked_for_once, a_workflow_that_is_not_loaded_is_a_refusal,
-                    a_slot_is_skipped_while_an_earlier_order_is_open, an_earlier_order_is_cancelled_for_a_later_slot,
+                    a_slot_is_skipped_while_an_earlier_order_is_open, a_slot_waits_for_an_earlier_order, an_earlier_order_is_cancelled_for_a_later_slot,
                     an_unknown_zone_is_refused_at_the_load, the_mistakes_of_a_file_are_all_told_with_their_places))
     s.check_slots()
 

@@ -738,6 +738,14 @@ void mg_store_settle_slot(struct mg_store *store, const struct mg_slot_write *sl
     call_add(CALL_DONE, arg)->fn.done = done;
 }
 
+void mg_store_delay_slot(struct mg_store *store, const char *schedule, int64_t slot_ms, uint64_t version,
+                         int64_t delay_ms, mg_store_done_fn *done, void *arg)
+{
+    (void)store, (void)schedule, (void)slot_ms;
+    fake_store.slot_delay_ms = version == fake_store.slot_row.version ? delay_ms : 0;
+    call_add(CALL_DONE, arg)->fn.done = done;
+}
+
 const char *mg_slot_end_name(enum mg_slot_end end)
 {
     static const char *const NAMES[] = {"order", "overlap", "missed", "refused"};
