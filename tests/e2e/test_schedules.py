@@ -42,6 +42,10 @@ def make_due(s, ago, name="nightly"):
            " FROM (SELECT date_trunc('minute', clock_timestamp() - %s * interval '1 second') AS t) n WHERE name = %s RETURNING 1", ago, name)
 
 
+def doctor(s):
+    return s.cluster.tool("doctor", check=False).stdout
+
+
 def settle(s, **fields):
     s.load_workflow("settle", [step("charge", "payment")], **fields)
 
@@ -75,7 +79,12 @@ def operators_pause_run_backfill_and_delete_a_schedule(s):
     """Would catch: a paused schedule that fires, a backfill that repeats a slot, a change that overwrites another."""
     settle(s)
     load(s, every="1h", overlap="allow")
+    assert "ok    schedules    1, none late, none missed" in doctor(s), doctor(s)
+    load(s, "unknown", every="1h", workflow="nothing")
+    assert "WRONG schedules    1 of 2 have no workflow, the first is unknown: makegood workflow load the file of nothing" in doctor(s), doctor(s)
+    tool(s, "delete", "unknown", "--reason", "a look")
     assert tool(s, "pause", "nightly", "--reason", "a look")["verdict"] == "paused"
+    assert "ok    schedules    1 of 1 are paused, the first is nightly" in doctor(s), doctor(s)
     make_due(s, 30)
     before = row(s)
     ran = tool(s, "run", "nightly", "--reason", "now")
@@ -93,7 +102,7 @@ def operators_pause_run_backfill_and_delete_a_schedule(s):
     assert tool(s, "delete", "nightly", "--reason", "no more")["verdict"] == "deleted"
     assert tool(s, "run", "nightly", "--reason", "now", check=False).returncode == 3
     assert len(orders(s)) == 5 and not s.rows("SELECT FROM schedule_run"), "its orders stay"
-    verbs = [action["verb"] for action in s.rows("SELECT verb FROM operator_action ORDER BY at")]
+    verbs = [action["verb"] for action in s.rows("SELECT verb FROM operator_action WHERE subject = 'nightly' ORDER BY at")]
     assert verbs == ["schedule load", "schedule pause", "schedule resume", "schedule delete"], verbs
 
 

@@ -260,3 +260,5 @@ def a_step_that_wants_callbacks_fails_without_an_address_for_them(s):
     s.load_workflow("slow", [step("ship", "carrier", verify=True, finish_within="1h", do=work)])
     order = s.client.submit("slow", {})
     assert "callback_url" in s.client.wait_status(order, "compensated")["cause"]["text"]
+    told = s.cluster.tool("doctor", check=False).stdout
+    assert "WRONG callbacks    workflow slow uses ${/callback_url}, and no gateway takes callbacks" in told, told

@@ -638,6 +638,10 @@ enum mg_report {
     MG_REPORT_SCHEDULE, /* $1 name: the same and its definition */
     /* $1 name, $2 limit: slot, end, order_id, state, slots, text, by_whom, at, the newest first */
     MG_REPORT_SCHEDULE_RUNS,
+    /* One row: the number of schedules; paused, unloaded (their workflow), late and missed ones, of each the
+     * first name; callback_workflow: the first of the newest versions that give services an address for
+     * callbacks */
+    MG_REPORT_SCHEDULE_HEALTH,
     MG_REPORT_WORKFLOWS, /* name, version, loaded_at, open orders (of 100,000 in all) */
     /* workflow, step, and the number of orders in which the step is done, failed, unknown, waiting (also for
      * its undo), running, undone, or skipped; of the newest MG_STEPS_COUNTED_ORDERS orders of the last day,
