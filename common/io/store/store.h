@@ -541,7 +541,7 @@ enum mg_orders_param {
     MG_ORDERS_CLIENT,
     MG_ORDERS_PARAMS
 };
-#define MG_ORDERS_LISTED_COLUMNS 9 /* of its orders; those of the page follow */
+#define MG_ORDERS_LISTED_COLUMNS 10 /* of its orders; those of the page follow */
 
 /* Parameters of MG_REPORT_AWAITING. */
 enum mg_awaiting_param {
