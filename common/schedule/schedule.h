@@ -29,7 +29,7 @@
 #define MG_CATCH_UP_MAX_MS (31 * INT64_C(86400000))
 #define MG_JITTER_MAX_MS   (24 * INT64_C(3600000))
 /* Slots that wait for an earlier order (overlap: queue); of more the oldest are missed. At an hour each a
- * hundred are four days of work: a person must decide what is still wanted. */
+ * hundred are four days of work: a person must decide which are still wanted. */
 #define MG_SLOTS_QUEUED_MAX 100
 /* The slots that a schedule's row and the console show in advance. */
 #define MG_SLOTS_SHOWN 5

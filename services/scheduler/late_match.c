@@ -8,7 +8,7 @@
 #include "json/json.h"
 #include "line_room.h"
 
-/* "NAME/KEY" of the open step whose wait the item ends; absent: it ends none with a key, or no memory. */
+/* "NAME/KEY" of the open step, if the item ends its wait; absent: it ends none with a key, or no memory. */
 static struct mg_slice key_of(struct mg_batch *batch, const struct mg_item *item, int64_t *ret_ends_at_ms)
 {
     const struct mg_slice none = {NULL, 0};

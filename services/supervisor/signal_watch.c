@@ -1,7 +1,7 @@
 /*
  * Signals with a key (io/store/signal_rows.h). Each is kept until an order takes it, and its row stays as
- * long as a second copy may come; then it is deleted here. One that nobody takes is told early enough to act:
- * its sender and its step may have different keys.
+ * long as a second copy may come; then it is deleted here. An alert names one that no order takes, early
+ * enough to act: its sender and its step may have different keys.
  */
 #include <stdio.h>
 

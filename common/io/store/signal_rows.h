@@ -39,7 +39,7 @@ typedef void mg_store_match_fn(void *arg, const char *order_id, const struct mg_
 void mg_store_match_signal(struct mg_store *store, const char *signal, const char *key,
                            mg_store_match_fn *done, void *arg);
 
-/* An order whose wait with a key is over. */
+/* An order, and its wait with a key, which is over. */
 struct mg_wait_over {
     const char *order_id;
     struct mg_slice signal, key;

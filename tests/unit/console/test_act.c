@@ -101,8 +101,8 @@ END_TEST
 /* Would catch: a command that differs from its note. */
 START_TEST(recorded_changes_equal_the_changes_made)
 {
-    static const enum mg_cause_kind kinds[] = {MG_CAUSE_RESUME, MG_CAUSE_RESTART, MG_CAUSE_COMPENSATE, MG_CAUSE_RELEASE,
-                                               MG_CAUSE_CANCEL};
+    static const enum mg_cause_kind kinds[] = {MG_CAUSE_RESUME, MG_CAUSE_RESTART, MG_CAUSE_COMPENSATE,
+                                               MG_CAUSE_RELEASE, MG_CAUSE_CANCEL};
     for (size_t i = 0; i < COUNT(kinds); i++) {
         struct mg_http_exchange request = change(NOTED[i].path, NOTED[i].body);
         (void)fake_send(&request);

@@ -36,7 +36,7 @@ static bool told(const char *text)
 }
 
 /* Would catch: a client that asks for statuses and never hears that a person has its order. */
-START_TEST(a_client_that_asks_for_steps_is_told_of_a_wait)
+START_TEST(a_wait_is_a_status_for_clients_that_ask_for_steps)
 {
     fake_store.definition = APPROVED(",\"title\":\"An \\\"order\\\"\"");
     submit(",\"notify\":\"steps\"");
@@ -51,7 +51,7 @@ START_TEST(a_client_that_asks_for_steps_is_told_of_a_wait)
 }
 END_TEST
 
-START_TEST(a_client_that_asks_for_none_is_told_of_no_wait)
+START_TEST(a_wait_is_no_status_for_other_clients)
 {
     fake_store.definition = APPROVED("");
     submit("");
@@ -97,8 +97,8 @@ int main(void)
     Suite *suite = suite_create("waits");
     TCase *tests = tcase_create("waits");
     tcase_add_checked_fixture(tests, stage_start, stage_finish);
-    tcase_add_test(tests, a_client_that_asks_for_steps_is_told_of_a_wait);
-    tcase_add_test(tests, a_client_that_asks_for_none_is_told_of_no_wait);
+    tcase_add_test(tests, a_wait_is_a_status_for_clients_that_ask_for_steps);
+    tcase_add_test(tests, a_wait_is_no_status_for_other_clients);
     tcase_add_test(tests, a_wait_is_not_over_while_a_signal_is_kept_for_it);
     tcase_add_test(tests, a_wait_without_a_key_ends_without_a_look);
     suite_add_tcase(suite, tests);

@@ -1,4 +1,4 @@
-/* Signals with a key: old ones are deleted, those that nobody takes are told. */
+/* Signals with a key: old ones are deleted, an alert names those that no order takes. */
 #include <check.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ START_TEST(old_signals_are_deleted_a_bite_at_a_time)
 }
 END_TEST
 
-START_TEST(a_signal_that_nobody_takes_is_an_alert_while_it_is_kept)
+START_TEST(a_signal_without_an_order_is_an_alert_while_it_is_kept)
 {
     fake.kept_signals = (struct mg_kept_figures){.kept = 3, .oldest_ms = 65000};
     fake_pass_quietly(30000);
@@ -56,7 +56,7 @@ START_TEST(a_signal_that_nobody_takes_is_an_alert_while_it_is_kept)
 }
 END_TEST
 
-START_TEST(signals_that_nobody_took_are_counted_when_they_are_deleted)
+START_TEST(signals_without_an_order_are_counted_at_their_deletion)
 {
     fake.kept_signals = (struct mg_kept_figures){.forgotten = 5, .unmatched = 2};
     int before = fake_log.warnings;
@@ -81,8 +81,8 @@ int main(void)
     TCase *tests = tcase_create("signals");
     tcase_add_checked_fixture(tests, setup, fake_finish);
     tcase_add_test(tests, old_signals_are_deleted_a_bite_at_a_time);
-    tcase_add_test(tests, a_signal_that_nobody_takes_is_an_alert_while_it_is_kept);
-    tcase_add_test(tests, signals_that_nobody_took_are_counted_when_they_are_deleted);
+    tcase_add_test(tests, a_signal_without_an_order_is_an_alert_while_it_is_kept);
+    tcase_add_test(tests, signals_without_an_order_are_counted_at_their_deletion);
     tcase_add_test(tests, a_failed_look_is_logged_once);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

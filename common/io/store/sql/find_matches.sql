@@ -1,4 +1,4 @@
--- Of orders whose wait is over: those that a signal is kept for which came before its end. A signal is for one order, as in
+-- The orders for which a signal is kept that came before the end of their wait. A signal is for one order, as in
 -- match_signal.sql: no other holds up the end of its wait.
 -- In this folder: psql -f find_matches.sql, with the values below.
 \set ns '{0}'
