@@ -1,6 +1,6 @@
 /*
- * A wait with a key, at the end of its time. The look that brings a kept signal to its order can be lost with its
- * process or its message (keyed_signals.h). So before such a wait ends by time, the store is asked for a
+ * A wait with a key, at the end of its time. The look that brings a kept signal to its order can be lost with
+ * its process or its message (keyed_signals.h). So before such a wait ends by time, the store is asked for a
  * signal that came before its end; if there is one, the look is made again, and the wait goes on until then.
  */
 #ifndef MG_SCHEDULER_LATE_MATCH_H

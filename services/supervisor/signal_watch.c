@@ -4,6 +4,7 @@
  * enough to act: its sender and its step may have different keys.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "io/store/signal_rows.h"
@@ -31,14 +32,16 @@ void mg_supervisor_signals_make(struct mg_supervisor *supervisor)
     mg_metric_silence(supervisor->signal_kept_oldest);
 }
 
+/* A client's id is kept with the client, which the text has as the sender. */
 static void late_note(struct mg_supervisor *supervisor, const struct mg_kept_figures *figures)
 {
     char text[MG_SUPERVISOR_ALERT_SIZE];
     (void)snprintf(
         text, sizeof(text),
-        "no order waits for the key of signal %.63s with the id %.128s, by %.128s: it has been kept for more "
+        "no order waits for the key of signal %.63s with the id %.*s, by %.128s: it has been kept for more "
         "than a day (%lld such signals), and is deleted after 7 days",
-        figures->signal, figures->signal_id, figures->by, (long long)figures->late);
+        figures->signal, (int)strcspn(figures->signal_id, "/"), figures->signal_id, figures->by,
+        (long long)figures->late);
     mg_supervisor_watch_looked(supervisor, MG_WATCHED_SIGNALS, figures->late > 0 ? text : NULL);
 }
 

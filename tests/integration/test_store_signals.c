@@ -1,4 +1,5 @@
-/* Signals with a key: they are kept for their order, and deleted after a while; waits, and the signals that came before their end.
+/* Signals with a key: they are kept for their order, and deleted after a while; waits, and the signals that
+ * came before their end.
  */
 #include <stdio.h>
 #include <stdlib.h>

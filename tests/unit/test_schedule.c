@@ -201,7 +201,8 @@ START_TEST(a_slot_waits_for_the_order_before_it)
     facts.ended_at_ms = facts.now_ms - 10 * MINUTE;
     ck_assert_int_eq(mg_slot_judge(schedule, &facts), MG_SLOT_FIRES);
     facts.ended_at_ms--;
-    ck_assert_int_eq(mg_slot_judge(schedule, &facts), MG_SLOT_MISSED); /* no supervisor fired it for so long */
+    ck_assert_int_eq(mg_slot_judge(schedule, &facts),
+                     MG_SLOT_MISSED); /* no supervisor fired it for so long */
     facts.ended_at_ms = 0;
     ck_assert_int_eq(mg_slot_judge(schedule, &facts), MG_SLOT_MISSED);
     facts = due;

@@ -51,6 +51,21 @@ START_TEST(a_wait_is_a_status_for_clients_that_ask_for_steps)
 }
 END_TEST
 
+/* Would catch: an order that is said to wait, and does not. */
+START_TEST(a_wait_that_a_kept_signal_ends_is_no_status)
+{
+    fake_store.definition =
+        "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"charge\",\"service\":\"payment\","
+        "\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"},"
+        "{\"step\":\"approve\",\"wait\":{\"signal\":\"approved\",\"within\":\"10s\"}}]}";
+    submit(",\"notify\":\"steps\"");
+    stage_act("s-1 o1 signal signal=approved by=ann payload={}");
+    stage_answer("o1.charge#1");
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
+    ck_assert(told("\"seq\":4,\"status\":\"processed\"")); /* after those of the two steps */
+}
+END_TEST
+
 START_TEST(a_wait_is_no_status_for_other_clients)
 {
     fake_store.definition = APPROVED("");
@@ -98,6 +113,7 @@ int main(void)
     TCase *tests = tcase_create("waits");
     tcase_add_checked_fixture(tests, stage_start, stage_finish);
     tcase_add_test(tests, a_wait_is_a_status_for_clients_that_ask_for_steps);
+    tcase_add_test(tests, a_wait_that_a_kept_signal_ends_is_no_status);
     tcase_add_test(tests, a_wait_is_no_status_for_other_clients);
     tcase_add_test(tests, a_wait_is_not_over_while_a_signal_is_kept_for_it);
     tcase_add_test(tests, a_wait_without_a_key_ends_without_a_look);

@@ -47,7 +47,7 @@ START_TEST(a_signal_without_an_order_is_an_alert_while_it_is_kept)
     ck_assert_int_eq(fake.alerts_sent_count, 1);
     ck_assert_int_eq(fake.alerts_sent[0].alert, MG_ALERT_SIGNAL_UNMATCHED);
     ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text,
-                                 "the key of signal paid with the id evt_1/psp, by client:psp: it has been "
+                                 "the key of signal paid with the id evt_1, by client:psp: it has been "
                                  "kept for more than a day (2 such signals)"));
     fake.kept_signals.late = 0;
     fake_pass_quietly(60000);
