@@ -210,7 +210,7 @@ struct mg_context {
     /* Bit i: the known result of step i has all that its undo refers to. A reply's own result, or an
      * operator's, is known already. The core sees no result. */
     uint64_t known_results;
-    bool wants_step_status; /* the client requested step_completed */
+    bool wants_step_status; /* the client requested step_completed and waiting */
     /* The order's output cannot be built from its payload and results. It must not end as processed then,
      * because its client would get that status without the output. */
     bool is_output_unrenderable;

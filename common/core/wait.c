@@ -58,6 +58,9 @@ void mg_wait_open(struct mg_decider *decider, int index)
         assert(decider->cause->kind == MG_CAUSE_FACTS);
         (void)signal_apply(decider, index, decider->cause->facts.signal);
     }
+    if (decider->context->wants_step_status && mg_step_is_open(step)) { /* no kept signal has ended it */
+        mg_decider_status(decider, MG_STATUS_WAITING, MG_REASON_NONE, index);
+    }
 }
 
 /* A wait of a given length that only a clock which was set forward has passed. A clock between the old and the

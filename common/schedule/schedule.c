@@ -12,7 +12,7 @@ static const struct mg_json_limits LIMITS = {
 
 static const char *const NAMES[] = {"$schema", "schedule", "workflow", "cron", "every", "zone", "payload",
                                     "overlap", "catch_up", "jitter",   "from", "to",    NULL};
-const char *const MG_OVERLAP_WORDS[] = {"skip", "allow", "cancel", NULL};
+const char *const MG_OVERLAP_WORDS[] = {"skip", "allow", "cancel", "queue", NULL};
 
 static const char *const REFERENCES[] = {"/slot/at", "/slot/date", "/slot/time", "/schedule", NULL};
 

@@ -28,6 +28,9 @@
 #define MG_CATCH_UP_MS     (10 * INT64_C(60000))
 #define MG_CATCH_UP_MAX_MS (31 * INT64_C(86400000))
 #define MG_JITTER_MAX_MS   (24 * INT64_C(3600000))
+/* Slots that wait for an earlier order (overlap: queue); of more the oldest are missed. At an hour each a
+ * hundred are four days of work: a person must decide which are still wanted. */
+#define MG_SLOTS_QUEUED_MAX 100
 /* The slots that a schedule's row and the console show in advance. */
 #define MG_SLOTS_SHOWN 5
 /* No zone has moved its clock by more at once, except across the date line. */
@@ -36,9 +39,10 @@
 #define MG_SLOT_MINUTES_MAX (2 * MG_CLOCK_STEP_MIN + MG_SLOTS_SHOWN + 1)
 
 enum mg_overlap {
-    MG_OVERLAP_SKIP,  /* no order while an earlier one has not ended */
-    MG_OVERLAP_ALLOW, /* an order in any case */
-    MG_OVERLAP_CANCEL /* earlier ones are cancelled, and an order is made */
+    MG_OVERLAP_SKIP,   /* no order while an earlier one has not ended */
+    MG_OVERLAP_ALLOW,  /* an order in any case */
+    MG_OVERLAP_CANCEL, /* earlier ones are cancelled, and an order is made */
+    MG_OVERLAP_QUEUE   /* the slot waits until they have ended; MG_SLOTS_QUEUED_MAX wait at most */
 };
 extern const char *const MG_OVERLAP_WORDS[]; /* NULL-ended */
 
@@ -78,6 +82,9 @@ int mg_schedule_minutes(const struct mg_schedule *schedule, int64_t civil_ms, in
  * Counts up to MG_SLOTS_COUNTED_MAX. */
 #define MG_SLOTS_COUNTED_MAX 100000
 int64_t mg_schedule_count(const struct mg_schedule *schedule, int64_t from_ms, int64_t to_ms);
+/* The newest of these slots that MG_SLOTS_QUEUED_MAX others follow, civil; before `from_ms`: they are no more
+ * than these. */
+int64_t mg_schedule_queue_end(const struct mg_schedule *schedule, int64_t from_ms, int64_t to_ms);
 
 /* The slot's order waits so long: the same at each asking. */
 int64_t mg_schedule_jitter_ms(const struct mg_schedule *schedule, int64_t slot_ms);
@@ -98,6 +105,8 @@ struct mg_slot_facts {
     int64_t next_slot_ms, next_at_ms; /* of the schedule's row; 0: it has no slot any more */
     bool has_order;                   /* the slot has one */
     bool is_open;                     /* an earlier order has not ended */
+    int64_t ended_at_ms;              /* when the last one of the others ended; 0: none has */
+    int64_t queued;                   /* slots from this one up to now */
 };
 
 enum mg_slot_verdict {
@@ -105,7 +114,8 @@ enum mg_slot_verdict {
     MG_SLOT_HAS_ORDER, /* it is the same order */
     MG_SLOT_STALE,     /* the schedule has moved on, is paused or not due: nothing changes */
     MG_SLOT_MISSED,    /* older than `catch_up` */
-    MG_SLOT_OVERLAPS   /* skipped, because of an earlier order */
+    MG_SLOT_OVERLAPS,  /* skipped, because of an earlier order */
+    MG_SLOT_WAITS      /* for an earlier order: it stays the schedule's next one */
 };
 enum mg_slot_verdict mg_slot_judge(const struct mg_schedule *schedule, const struct mg_slot_facts *facts);
 

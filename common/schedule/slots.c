@@ -66,6 +66,21 @@ int64_t mg_schedule_count(const struct mg_schedule *schedule, int64_t from_ms, i
     return count;
 }
 
+int64_t mg_schedule_queue_end(const struct mg_schedule *schedule, int64_t from_ms, int64_t to_ms)
+{
+    if (schedule->every_ms > 0) {
+        return (floor_div(to_ms, schedule->every_ms) - MG_SLOTS_QUEUED_MAX) * schedule->every_ms;
+    }
+    int64_t newest[MG_SLOTS_QUEUED_MAX + 1]; /* a ring of minutes */
+    int64_t minute = floor_div(from_ms, MINUTE_MS) - 1, last = floor_div(to_ms, MINUTE_MS), count = 0;
+    while (count < MG_SLOTS_COUNTED_MAX && (minute = mg_cron_next(&schedule->cron, minute)) <= last) {
+        newest[count % (MG_SLOTS_QUEUED_MAX + 1)] = minute;
+        count += is_within(schedule, minute);
+    }
+    bool is_full = count > MG_SLOTS_QUEUED_MAX;
+    return is_full ? newest[count % (MG_SLOTS_QUEUED_MAX + 1)] * MINUTE_MS : from_ms - 1;
+}
+
 int64_t mg_schedule_jitter_ms(const struct mg_schedule *schedule, int64_t slot_ms)
 {
     uint8_t digest[MG_SHA256_SIZE];

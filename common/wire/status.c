@@ -4,8 +4,8 @@
 #include "json/reader.h"
 #include "wire/message_write.h"
 
-static const char *const NAMES[] = {"v",    "order_id", "seq",    "status", "at",
-                                    "step", "reason",   "output", "cause",  NULL};
+static const char *const NAMES[] = {"v",      "order_id", "seq",   "status", "at",    "step", "reason",
+                                    "signal", "title",    "until", "output", "cause", NULL};
 
 void mg_status_write(const struct mg_status_message *status, struct mg_buf *ret_body)
 {
@@ -19,6 +19,13 @@ void mg_status_write(const struct mg_status_message *status, struct mg_buf *ret_
     mg_message_put_time(&json, "at", status->at_ms);
     mg_message_put_text_if(&json, "step", status->step);
     mg_message_put_text_if(&json, "reason", status->reason);
+    mg_message_put_text_if(&json, "signal", status->signal);
+    if (status->title.data != NULL) {
+        mg_json_member_raw(&json, "title", status->title);
+    }
+    if (status->until_ms != 0) {
+        mg_message_put_time(&json, "until", status->until_ms);
+    }
     if (status->output.data != NULL) {
         mg_json_member_raw(&json, "output", status->output);
     }
@@ -46,6 +53,10 @@ enum mg_class mg_status_parse(struct mg_slice body, struct mg_status_message *re
     status.at_ms = mg_json_get_time(&object, "at");
     mg_json_get_name(&object, "step", MG_OPTIONAL, status.step);
     mg_json_get_text(&object, "reason", MG_OPTIONAL, status.reason, sizeof(status.reason));
+    mg_json_get_name(&object, "signal", MG_OPTIONAL, status.signal);
+    status.title = mg_json_get_typed(&object, "title", MG_OPTIONAL, MG_JSON_STRING);
+    bool has_until = mg_json_get(&object, "until", MG_OPTIONAL).data != NULL;
+    status.until_ms = has_until ? mg_json_get_time(&object, "until") : 0;
     status.output = mg_json_get(&object, "output", MG_OPTIONAL);
     status.cause = mg_json_get_typed(&object, "cause", MG_OPTIONAL, MG_JSON_OBJECT);
     if (faults.class != MG_OK) {

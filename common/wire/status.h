@@ -16,6 +16,10 @@ struct mg_status_message {
     int64_t at_ms;
     char step[MG_NAME_MAX + 1];            /* "" if no step is concerned */
     char reason[MG_STATUS_REASON_MAX + 1]; /* "" if none */
+    /* of a step that waits */
+    char signal[MG_NAME_MAX + 1]; /* "": for a moment */
+    struct mg_slice title;        /* a JSON string, as it is written in the definition; absent: none */
+    int64_t until_ms;             /* the end of the wait; 0: this is about no wait */
     struct mg_slice output; /* of an order that is processed: JSON text; absent: its workflow has none. Read:
                              * a part of the body */
     struct mg_slice cause;  /* a JSON object: the failure, in the words of its service; absent: none */

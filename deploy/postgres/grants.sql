@@ -54,7 +54,8 @@ BEGIN
         ('makegood_supervisor', 'step_awaiting', 'SELECT'),
         ('makegood_supervisor', 'order_event', 'SELECT (order_id, version, at, owed, owed_asked_at, owed_to),'
             ' UPDATE (owed_asked_at)'),
-        -- of lines no key, which may hold a part of a payload
+        -- of signals and lines no key, which may hold a part of a payload
+        ('makegood_supervisor', 'signal_by_key', 'SELECT (signal, signal_id, by_whom, received_at, taken_by), DELETE'),
         ('makegood_supervisor', 'sequence_key', 'SELECT (order_id, generation, length, is_called, since)'),
         ('makegood_supervisor', 'sequence_place', 'SELECT (order_id, generation, joined_at)'),
         ('makegood_supervisor', 'reply_queue', 'SELECT, UPDATE (tried_at, ask_at, is_open), DELETE'),

@@ -376,6 +376,80 @@ static void services_check(struct doctor *doctor, struct service_tables *tables)
     }
 }
 
+static bool is_some(const struct mg_table *table, const char *column)
+{
+    return strcmp(mg_table_cell(table, 0, column), "0") != 0;
+}
+
+/* A pause is no fault, but may have been forgotten. */
+static void schedules_check(struct doctor *doctor, const struct mg_table *health)
+{
+    char detail[512];
+    const char *schedules = mg_table_cell(health, 0, "schedules");
+    bool is_good = true;
+    (void)snprintf(detail, sizeof(detail), "%s, none late, none missed", schedules);
+    if (is_some(health, "unloaded")) {
+        is_good = false;
+        (void)snprintf(detail, sizeof(detail),
+                       "%s of %s have no workflow, the first is %s: makegood workflow load the file of %s",
+                       mg_table_cell(health, 0, "unloaded"), schedules,
+                       mg_table_cell(health, 0, "unloaded_name"),
+                       mg_table_cell(health, 0, "unloaded_workflow"));
+    } else if (is_some(health, "late")) {
+        is_good = false;
+        (void)snprintf(
+            detail, sizeof(detail),
+            "%s of %s are more than a minute late, the first is %s: no scheduler takes its command, "
+            "or none can read it",
+            mg_table_cell(health, 0, "late"), schedules, mg_table_cell(health, 0, "late_name"));
+    } else if (is_some(health, "missed")) {
+        is_good = false;
+        (void)snprintf(detail, sizeof(detail),
+                       "%s of %s made no order for a slot, the first is %s; see makegood schedule show %s",
+                       mg_table_cell(health, 0, "missed"), schedules, mg_table_cell(health, 0, "missed_name"),
+                       mg_table_cell(health, 0, "missed_name"));
+    } else if (is_some(health, "paused")) {
+        (void)snprintf(detail, sizeof(detail), "%s of %s are paused, the first is %s",
+                       mg_table_cell(health, 0, "paused"), schedules,
+                       mg_table_cell(health, 0, "paused_name"));
+    }
+    if (is_some(health, "schedules")) {
+        finding(doctor, is_good, "schedules", detail);
+    }
+}
+
+/* The secret and the address are options of other processes: only a gateway that is not there is seen. */
+static void callbacks_check(struct doctor *doctor, const struct mg_table *health)
+{
+    struct mg_table processes = {0};
+    char detail[512];
+    const char *workflow = mg_table_cell(health, 0, "callback_workflow");
+    if (workflow[0] == '\0' || !report_read(doctor, "callbacks", MG_REPORT_PROCESSES, NULL, 0, &processes)) {
+        return;
+    }
+    bool is_served = mg_processes_seen(&processes, "gateway") > 0;
+    (void)snprintf(detail, sizeof(detail),
+                   is_served
+                       ? "workflow %s uses ${/callback_url}: each scheduler needs --callback-url and "
+                         "--callback-secret-file, each gateway the same secret"
+                       : "workflow %s uses ${/callback_url}, and no gateway takes callbacks: start makegood "
+                         "gateway with --callback-secret-file",
+                   workflow);
+    finding(doctor, is_served, "callbacks", detail);
+    mg_table_free(&processes);
+}
+
+/* Orders that begin by the clock, and steps that end by a message from outside. */
+static void outside_check(struct doctor *doctor)
+{
+    struct mg_table health = {0};
+    if (report_read(doctor, "schedules", MG_REPORT_SCHEDULE_HEALTH, NULL, 0, &health)) {
+        schedules_check(doctor, &health);
+        callbacks_check(doctor, &health);
+    }
+    mg_table_free(&health);
+}
+
 /* Open bulk actions stall if no process drives them. */
 static void bulk_check(struct doctor *doctor)
 {
@@ -523,6 +597,7 @@ static enum mg_exit_code verb_doctor(struct mg_cli *cli)
         alerts_check(&doctor);
         services_check(&doctor, &tables);
         bulk_check(&doctor);
+        outside_check(&doctor);
     } else {
         finding(&doctor, false, "database", why);
     }

@@ -130,11 +130,9 @@ static const char *order_read(struct mg_change *change, struct mg_slice body)
     static const struct {
         const char *verb;
         enum mg_cause_kind kind;
-    } verbs[] = {{"resume", MG_CAUSE_RESUME},
-                 {"restart", MG_CAUSE_RESTART},
-                 {"compensate", MG_CAUSE_COMPENSATE},
-                 {"cancel", MG_CAUSE_CANCEL},
-                 {"signal", MG_CAUSE_SIGNAL}};
+    } verbs[] = {{"resume", MG_CAUSE_RESUME},         {"restart", MG_CAUSE_RESTART},
+                 {"compensate", MG_CAUSE_COMPENSATE}, {"cancel", MG_CAUSE_CANCEL},
+                 {"release", MG_CAUSE_RELEASE},       {"signal", MG_CAUSE_SIGNAL}};
     struct mg_command *command = &change->command;
     char click[MG_UUID_SIZE];
     *command = (struct mg_command){.outcome = MG_OUTCOME_DONE};

@@ -331,12 +331,16 @@ static const char *const STEP_QUOTED[] = {"result", "open", NULL};
 static void verbs_write(struct mg_json_writer *json, const struct mg_explain_facts *facts)
 {
     struct mg_verbs verbs;
+    bool is_holding =
+        strcmp(mg_table_cell(facts->order, 0, "state"), mg_order_state_name(MG_ORDER_ERROR)) == 0 &&
+        mg_explain_line_key(facts)[0] != '\0';
     if (mg_operator_verbs(facts->order, facts->steps, facts->definition, &verbs)) {
         mg_json_member_object(json, "verbs");
         mg_json_member_bool(json, "resume", verbs.can_resume);
         mg_json_member_bool(json, "restart", verbs.can_restart);
         mg_json_member_bool(json, "compensate", verbs.can_compensate);
         mg_json_member_bool(json, "cancel", verbs.can_cancel);
+        mg_json_member_bool(json, "release", is_holding);
         mg_json_object_end(json);
     }
 }
@@ -385,6 +389,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
     mg_explain_write(&text, &facts);
     struct mg_json_writer json = answer_begin(query, tables, out);
     mg_json_member_text(&json, "explanation", mg_buf_slice(&text));
+    mg_json_member_string(&json, "line", mg_explain_line_key(&facts));
     mg_json_member_string(&json, "archived_on", mg_table_cell(&place[PLACE_ROW], 0, "archived_on"));
     mg_json_member_raw(&json, "dossier", mg_slice_of(dossier));
     /* A string, as in STEP_QUOTED. */

@@ -160,6 +160,7 @@ static void look(struct mg_added *added, bool is_first)
 static void on_look(void *arg)
 {
     struct mg_added *added = arg;
+    mg_dev_bind_signals(added->dev);
     if (!added->dev->is_over && !added->dev->job.is_busy) {
         look(added, false);
     }

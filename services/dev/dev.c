@@ -227,8 +227,10 @@ static enum mg_class topology_apply(struct mg_dev *dev, struct mg_err *err)
     static const char *const clients[] = {MG_DEV_CLIENT};
     const struct mg_topology_names names = {.services = dev->services.names,
                                             .clients = clients,
+                                            .signals = dev->signals.names,
                                             .service_count = dev->services.count,
                                             .client_count = 1,
+                                            .signal_count = dev->signals.count,
                                             .has_webhook = dev->options->webhook_url[0] != '\0'};
     return mg_topology_apply(&dev->broker, &names, line_ignore, NULL, err);
 }
@@ -300,6 +302,12 @@ static bool are_workflows_settled(const struct mg_dev *dev)
     return mg_workflows_are_settled(dev->workflows);
 }
 
+static void on_workflows(void *arg)
+{
+    mg_dev_bind_signals(arg);
+    mg_dev_on_news(arg);
+}
+
 static enum mg_class workflows_load(struct mg_dev *dev, struct mg_err *err)
 {
     const struct mg_workflows_options options = {.loop = dev->loop,
@@ -308,7 +316,7 @@ static enum mg_class workflows_load(struct mg_dev *dev, struct mg_err *err)
                                                  .services = dev->services.names,
                                                  .service_count = dev->services.count,
                                                  .report = mg_dev_print_line,
-                                                 .changed = mg_dev_on_news,
+                                                 .changed = on_workflows,
                                                  .arg = dev};
     if (dev->workflows_folder == NULL) {
         return MG_OK;
@@ -318,6 +326,8 @@ static enum mg_class workflows_load(struct mg_dev *dev, struct mg_err *err)
         return mg_err_set(err, MG_TRANSIENT, "could not load workflows: no memory");
     }
     (void)mg_dev_wait(dev, are_workflows_settled, READY_MAX_MS);
+    mg_dev_take_signals(dev, topology_apply);
+    (void)mg_dev_wait(dev, mg_dev_is_job_done, READY_MAX_MS);
     return mg_dev_must_end(dev) ? mg_dev_ended(dev, err) : MG_OK;
 }
 

@@ -15,6 +15,9 @@ struct mg_health {
     int64_t good_at_ms;       /* the last try that did; 0: none */
 };
 
+/* Names of signals that the client of this run may send; a project of one folder has a few. */
+#define MG_DEV_SIGNALS_MAX 256
+
 struct mg_dev {
     const struct mg_dev_options *options;
     struct mg_loop *loop;
@@ -27,6 +30,12 @@ struct mg_dev {
     struct mg_store *store;
     struct mg_workflows *workflows;
     struct mg_added *added; /* added.c */
+    struct {                /* dev_signals.c */
+        char texts[MG_DEV_SIGNALS_MAX][MG_NAME_MAX + 1];
+        const char *names[MG_DEV_SIGNALS_MAX];
+        int count, bound; /* bound: at the broker */
+        enum mg_class (*bind)(struct mg_dev *dev, struct mg_err *err);
+    } signals;
     struct mg_timer *patience, *logs_look, *rabbit_look;
     struct mg_health rabbit_health;
     enum mg_class (*rabbit_check)(struct mg_dev *dev, struct mg_err *err);
@@ -89,6 +98,14 @@ enum mg_class mg_dev_check_rabbit(struct mg_dev *dev, mg_dev_work_fn *check, str
 enum mg_class mg_dev_start_programs(struct mg_dev *dev, struct mg_err *err) MG_MUSTCHECK;
 enum mg_class mg_dev_start_agent(struct mg_dev *dev, const struct mg_dev_service *service,
                                  struct mg_err *err) MG_MUSTCHECK;
+
+/* ---- dev_signals.c ---- */
+
+/* From now on the client of this run may send the signals of all loaded workflows: `bind` gives it their
+ * names. */
+void mg_dev_take_signals(struct mg_dev *dev, mg_dev_work_fn *bind);
+/* Finds names that are new, and begins to bind them; does nothing while other work runs: call it again. */
+void mg_dev_bind_signals(struct mg_dev *dev);
 
 /* ---- added.c ---- */
 

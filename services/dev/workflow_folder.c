@@ -484,6 +484,19 @@ bool mg_workflows_are_settled(const struct mg_workflows *workflows)
     return workflows->loading == NULL;
 }
 
+void mg_workflows_signals(const struct mg_workflows *workflows, void (*found)(void *arg, const char *signal),
+                          void *arg)
+{
+    for (int i = 0; i < workflows->count; i++) {
+        const struct mg_workflow *workflow = workflows->files[i].workflow;
+        for (int step = 0; workflow != NULL && step < workflow->plan.step_count; step++) {
+            if (workflow->steps[step].signal != NULL) {
+                found(arg, workflow->steps[step].signal->name);
+            }
+        }
+    }
+}
+
 /* ---- an example ---- */
 
 const char *mg_workflows_example(const struct mg_workflows *workflows, struct mg_buf *ret_payload)

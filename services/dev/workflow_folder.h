@@ -34,6 +34,10 @@ void mg_workflows_set_service_count(struct mg_workflows *workflows,
 /* Nothing of the folder waits to be loaded. */
 bool mg_workflows_are_settled(const struct mg_workflows *workflows);
 
+/* Each signal that a step of a loaded workflow waits for; some more than once. */
+void mg_workflows_signals(const struct mg_workflows *workflows, void (*found)(void *arg, const char *signal),
+                          void *arg);
+
 /* The first workflow that is loaded; NULL: none. `ret_payload` is a payload for it, as an example
  * (mg_workflow_example). */
 const char *mg_workflows_example(const struct mg_workflows *workflows, struct mg_buf *ret_payload);

@@ -327,6 +327,12 @@ static int line_row(const struct mg_explain_facts *facts)
     return -1;
 }
 
+const char *mg_explain_line_key(const struct mg_explain_facts *facts)
+{
+    int row = line_row(facts);
+    return row >= 0 ? mg_table_cell(facts->line, row, "key") : "";
+}
+
 static bool is_in_line(const struct mg_table *order)
 {
     return is_word(mg_table_cell(order, 0, "state"), mg_order_state_name(MG_ORDER_PENDING)) &&

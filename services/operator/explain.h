@@ -33,6 +33,8 @@ bool mg_explain_asks_controlled(const struct mg_table *steps);
  * which may lie there unread, or if the step waits for the queue. */
 bool mg_explain_asks_queue(const struct mg_table *order, const struct mg_table *steps,
                            char ret_queue[MG_QUEUE_NAME_SIZE]);
+/* The key of the line that the order has a place in; "": none. */
+const char *mg_explain_line_key(const struct mg_explain_facts *facts);
 void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts); /* adds no line end */
 
 #endif

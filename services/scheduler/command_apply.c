@@ -16,6 +16,7 @@
 #include "failure.h"
 #include "fold.h"
 #include "keyed_signals.h"
+#include "late_match.h"
 #include "order_input.h"
 #include "repair.h"
 #include "signal_apply.h"
@@ -362,6 +363,8 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
     }
     if (mg_fold_is_known(batch, item)) {
         mg_command_result(batch, item, MG_COMMAND_DONE, "this command has been carried out before");
+    } else if (mg_late_match_look(item, step)) {
+        mg_command_result(batch, item, MG_COMMAND_CONFLICT, "a signal that came in time is taken first");
     } else if (!is_spared(batch, item->fold, command->kind, step)) {
         command_apply(batch, item, step);
     }

@@ -17,8 +17,8 @@ static bool fire_end(struct mg_batch *batch, struct mg_item *item)
     if (!fire->is_found) {
         mg_command_miss(batch, item, "there is no such schedule");
     } else {
-        bool is_stale = fire->verdict == MG_SLOT_STALE;
-        mg_command_refuse(batch, item, true, is_stale ? "the slot is not due" : fire->text);
+        bool has_ended = fire->verdict != MG_SLOT_STALE && fire->verdict != MG_SLOT_WAITS;
+        mg_command_refuse(batch, item, true, has_ended ? fire->text : "the slot is not due");
     }
     return false;
 }

@@ -33,9 +33,9 @@
 
 /* A step can be asked about, and fail to render as do, as undo, and as do of a new generation. */
 #define MG_FOLLOW_MAX (4 * MG_STEPS_MAX)
-/* All statuses of one cause: at most one for each step and a few for the order, below 1 KiB each, and one
- * output. */
-#define MG_STATUSES_MAX_BYTES (128 * 1024 + MG_OUTPUT_MAX_BYTES)
+/* All statuses of one cause: at most one for each step, below 2.5 KiB with the title of a wait, a few for the
+ * order, and one output. */
+#define MG_STATUSES_MAX_BYTES (192 * 1024 + MG_OUTPUT_MAX_BYTES)
 
 /* The consequences of a decision, in the same fold: a request that cannot be built, or the facts of a guard.
  * It is short, since every cause clears the whole list. */
@@ -240,6 +240,16 @@ static void status_reason(const struct mg_fold *fold, const struct mg_effect *ef
     }
 }
 
+static void status_wait(const struct mg_fold *fold, int step, struct mg_status_message *status)
+{
+    const struct mg_signal_wait *signal = fold->workflow->workflow->steps[step].signal;
+    status->until_ms = fold->record->order.steps[step].due_at_ms;
+    if (signal != NULL) {
+        snprintf(status->signal, sizeof(status->signal), "%s", signal->name);
+        status->title = signal->title;
+    }
+}
+
 static void effect_status(struct mg_batch *batch, struct mg_item *item, const struct mg_effect *effect)
 {
     const struct mg_order_record *record = item->fold->record;
@@ -251,6 +261,9 @@ static void effect_status(struct mg_batch *batch, struct mg_item *item, const st
     status_reason(item->fold, effect, &status);
     if (effect->status == MG_STATUS_PROCESSED) {
         status.output = item->fold->output;
+    }
+    if (effect->status == MG_STATUS_WAITING) {
+        status_wait(item->fold, effect->step, &status);
     }
     status.cause = mg_failure_cause(batch, item->fold, effect);
     mg_buf_clear(&batch->scratch);

@@ -38,6 +38,7 @@ struct mg_item {
     struct mg_workflow_entry *workflow; /* of a submission */
     struct mg_slice line_key;           /* of a submission: of its line, if its length was asked for */
     int64_t line_length;                /* orders that stand there */
+    bool is_wait_over, is_matched; /* it ends a wait with a key; a signal that came in time is kept for it */
 
     /* one of these, by lane */
     struct mg_submission *submission;

@@ -11,6 +11,9 @@
 
 #include "base/log.h"
 
+/* A slot that waits for an earlier order is asked about again after this time: as often as the supervisor
+ * asks for schedules anyway. */
+#define QUEUE_LOOK_MS 5000
 /* The definition, and the payload made from it. */
 #define FIRE_MEMORY_MAX ((size_t)4 * MG_SCHEDULE_MAX_BYTES)
 
@@ -127,6 +130,18 @@ void mg_fire_stored(const struct mg_fire *fire)
     }
 }
 
+/* ---- a slot that waits ---- */
+
+static void on_delayed(void *arg, const struct mg_err *err)
+{
+    struct mg_fire *fire = arg;
+    if (err != NULL) {
+        fire_failed(fire, MG_END_LEAVE, err->text);
+    } else {
+        fire_back(fire);
+    }
+}
+
 /* ---- the order ---- */
 
 /* The members of a client's submission. False: no memory, or the payload is too large; it says why. */
@@ -183,6 +198,10 @@ static void fire_ready(struct mg_fire *fire)
     case MG_SLOT_OVERLAPS:
         settle_apart(fire, MG_SLOT_END_OVERLAP);
         return;
+    case MG_SLOT_WAITS:
+        mg_store_delay_slot(fire->fires->shared->store, fire->schedule, fire->slot_ms, fire->slot.version,
+                            QUEUE_LOOK_MS, on_delayed, fire);
+        return;
     case MG_SLOT_FIRES:
     case MG_SLOT_HAS_ORDER:
         break;
@@ -220,12 +239,27 @@ static void on_slots(void *arg, const int64_t *slots, int count, const struct mg
     upcoming_take(fire, slots, count);
 }
 
-/* The slots after this one, or, if it came too late, after all that are too late whatever their jitter. */
+static bool is_crowded(const struct mg_fire *fire)
+{
+    return fire->queued > MG_SLOTS_QUEUED_MAX;
+}
+
+/* The moment after which slots are not missed: those of an outage are too late whatever their jitter. */
+static int64_t missed_until_ms(const struct mg_fire *fire, const struct mg_slot_row *row)
+{
+    const struct mg_schedule *definition = fire->definition;
+    if (is_crowded(fire)) {
+        return row->now_ms -
+               (row->now_civil_ms - mg_schedule_queue_end(definition, row->slot_civil_ms, row->now_civil_ms));
+    }
+    return row->now_ms - definition->catch_up_ms - definition->jitter_ms - 1;
+}
+
+/* The slots after this one, or, if it is missed, after all that are missed with it. */
 static void upcoming_find(struct mg_fire *fire, const struct mg_slot_row *row)
 {
     const struct mg_schedule *definition = fire->definition;
-    int64_t after_ms = fire->slot_ms, civil_ms = row->slot_civil_ms,
-            late_ms = row->now_ms - definition->catch_up_ms - definition->jitter_ms - 1;
+    int64_t after_ms = fire->slot_ms, civil_ms = row->slot_civil_ms, late_ms = missed_until_ms(fire, row);
     if (fire->verdict == MG_SLOT_MISSED && late_ms > after_ms) {
         after_ms = late_ms;
         civil_ms = row->now_civil_ms - (row->now_ms - late_ms);
@@ -243,23 +277,39 @@ static void upcoming_find(struct mg_fire *fire, const struct mg_slot_row *row)
                         fire);
 }
 
+static void missed_write(struct mg_fire *fire, const struct mg_slot_row *row)
+{
+    char late[32], bound[32];
+    int64_t due_at_ms = row->next_at_ms;
+    if (fire->definition->overlap == MG_OVERLAP_QUEUE) {
+        due_at_ms = fire->slot_ms + mg_schedule_jitter_ms(fire->definition, fire->slot_ms);
+        due_at_ms = row->ended_at_ms > due_at_ms ? row->ended_at_ms : due_at_ms;
+    }
+    mg_duration_format((row->now_ms - due_at_ms) / 1000 * 1000, late, sizeof(late));
+    mg_duration_format(fire->definition->catch_up_ms, bound, sizeof(bound));
+    (void)snprintf(fire->text, sizeof(fire->text), "it was fired %s late, and catch_up is %s", late, bound);
+}
+
 static void text_write(struct mg_fire *fire, const struct mg_slot_row *row)
 {
     if (fire->verdict == MG_SLOT_OVERLAPS) {
         (void)snprintf(fire->text, sizeof(fire->text), "order %.*s of an earlier slot has not ended",
                        (int)strcspn(fire->open, " "), fire->open);
+    } else if (fire->verdict == MG_SLOT_MISSED && is_crowded(fire)) {
+        (void)snprintf(fire->text, sizeof(fire->text),
+                       "more than %d slots wait for earlier orders, and the oldest of them give way",
+                       MG_SLOTS_QUEUED_MAX);
     } else if (fire->verdict == MG_SLOT_MISSED) {
-        char late[32], bound[32];
-        mg_duration_format((row->now_ms - row->next_at_ms) / 1000 * 1000, late, sizeof(late));
-        mg_duration_format(fire->definition->catch_up_ms, bound, sizeof(bound));
-        (void)snprintf(fire->text, sizeof(fire->text), "it was fired %s late, and catch_up is %s", late,
-                       bound);
+        missed_write(fire, row);
     }
     fire->slot.text = fire->text;
 }
 
 static void row_judge(struct mg_fire *fire, const struct mg_slot_row *row)
 {
+    bool is_queued = fire->definition->overlap == MG_OVERLAP_QUEUE && fire->source == MG_SLOT_DUE &&
+                     row->next_slot_ms == fire->slot_ms;
+    fire->queued = is_queued ? mg_schedule_count(fire->definition, row->slot_civil_ms, row->now_civil_ms) : 0;
     const struct mg_slot_facts facts = {.source = fire->source,
                                         .slot_ms = fire->slot_ms,
                                         .now_ms = row->now_ms,
@@ -267,7 +317,9 @@ static void row_judge(struct mg_fire *fire, const struct mg_slot_row *row)
                                         .next_slot_ms = row->next_slot_ms,
                                         .next_at_ms = row->next_at_ms,
                                         .has_order = row->has_order,
-                                        .is_open = row->open.data != NULL};
+                                        .is_open = row->open.data != NULL,
+                                        .ended_at_ms = row->ended_at_ms,
+                                        .queued = fire->queued};
     fire->is_found = true;
     fire->verdict = mg_slot_judge(fire->definition, &facts);
     fire->slot_civil_ms = row->slot_civil_ms;
@@ -276,7 +328,8 @@ static void row_judge(struct mg_fire *fire, const struct mg_slot_row *row)
     (void)snprintf(fire->open, sizeof(fire->open), "%.*s", (int)row->open.len,
                    row->open.data != NULL ? row->open.data : "");
     text_write(fire, row);
-    if (fire->verdict != MG_SLOT_STALE && row->next_slot_ms == fire->slot_ms) {
+    bool is_moved = fire->verdict != MG_SLOT_STALE && fire->verdict != MG_SLOT_WAITS;
+    if (is_moved && row->next_slot_ms == fire->slot_ms) {
         upcoming_find(fire, row);
     } else {
         fire_ready(fire);

@@ -45,6 +45,7 @@ struct mg_fire {
     /* while it is judged */
     struct mg_schedule *definition; /* NULL: not read */
     int64_t slot_civil_ms;
+    int64_t queued; /* slots that wait for an earlier order, with this one (overlap: queue) */
     char open[MG_OPEN_ORDERS_MAX * (MG_ORDER_ID_MAX + 1)]; /* separated by blanks */
 };
 

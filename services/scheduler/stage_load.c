@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "damage.h"
 #include "fold.h"
-#include "line_room.h"
+#include "late_match.h"
 
 /* The age at which clock and gates are read for their own sake; else each read of orders brings them.
  * Agents report every few seconds, and within this time no two clocks drift apart by a millisecond. */
@@ -226,7 +226,7 @@ static void on_workflow(void *arg, struct mg_want *want, const struct mg_err *er
         return;
     }
     items_resolve(batch, false);
-    mg_batch_lines_ask(batch);
+    mg_batch_matches_ask(batch);
 }
 
 static void batch_resolve(struct mg_batch *batch)
@@ -238,7 +238,7 @@ static void batch_resolve(struct mg_batch *batch)
         mg_workflows_fetch(&batch->wants[i]);
     }
     if (batch->want_count == 0) {
-        mg_batch_lines_ask(batch);
+        mg_batch_matches_ask(batch);
     }
 }
 

@@ -162,6 +162,7 @@ void mg_supervisor_metrics_make(struct mg_supervisor *supervisor, struct mg_metr
     supervisor->metrics = metrics;
     own_make(supervisor);
     mg_supervisor_lines_make(supervisor);
+    mg_supervisor_signals_make(supervisor);
     retire_make(supervisor);
     for (int i = 0; i < MG_SUPERVISOR_QUEUES; i++) {
         mg_queue_metrics_init(&supervisor->queues[i], metrics, MG_SUPERVISOR_QUEUE_NAMES[i]);

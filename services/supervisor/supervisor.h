@@ -54,6 +54,7 @@ enum mg_watched {
     MG_WATCHED_PASSED_BY,
     MG_WATCHED_STANDSTILL,
     MG_WATCHED_LINES,
+    MG_WATCHED_SIGNALS,
     MG_WATCHED_QUEUE, /* the first of as many as there are queues without a service: it is missing */
     MG_WATCHED_COUNT = MG_WATCHED_QUEUE + MG_SUPERVISOR_QUEUES
 };
@@ -177,6 +178,12 @@ struct mg_supervisor {
     struct mg_once turns_failure_logged, lines_failure_logged; /* the last look failed */
     struct mg_metric *lines_waiting, *line_oldest;
 
+    /* signal_watch.c */
+    struct mg_timer *signals_timer;
+    bool is_signals_asking;
+    struct mg_once signals_failure_logged; /* the last look failed */
+    struct mg_metric *signals_kept, *signal_kept_oldest, *signals_unmatched;
+
     /* heartbeats.c */
     struct mg_timer *processes_timer;
     bool is_processes_asking;
@@ -281,6 +288,11 @@ void mg_supervisor_watch_looked(struct mg_supervisor *supervisor, enum mg_watche
 void mg_supervisor_lines_make(struct mg_supervisor *supervisor);  /* its metrics */
 bool mg_supervisor_lines_start(struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */
 void mg_supervisor_lines_stop(struct mg_supervisor *supervisor);
+
+/* Signals with a key: old ones are deleted, figures, and the alert about those that no order takes. */
+void mg_supervisor_signals_make(struct mg_supervisor *supervisor);  /* its metrics */
+bool mg_supervisor_signals_start(struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */
+void mg_supervisor_signals_stop(struct mg_supervisor *supervisor);
 
 bool mg_supervisor_unneeded_start(
     struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */

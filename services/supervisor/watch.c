@@ -29,6 +29,7 @@ static const enum mg_alert ALERTS[MG_WATCHED_QUEUE] = {
     [MG_WATCHED_PASSED_BY] = MG_ALERT_ORDER_PASSED_BY,
     [MG_WATCHED_STANDSTILL] = MG_ALERT_STANDSTILL,
     [MG_WATCHED_LINES] = MG_ALERT_LINE_HELD,
+    [MG_WATCHED_SIGNALS] = MG_ALERT_SIGNAL_UNMATCHED,
 };
 static const char *const SUBJECTS[MG_WATCHED_QUEUE] = {
     [MG_WATCHED_DEAD_LETTERS] = MG_QUEUE_DEAD,
@@ -40,6 +41,7 @@ static const char *const SUBJECTS[MG_WATCHED_QUEUE] = {
     [MG_WATCHED_PASSED_BY] = "orders",
     [MG_WATCHED_STANDSTILL] = "processes",
     [MG_WATCHED_LINES] = "lines",
+    [MG_WATCHED_SIGNALS] = "signals",
 };
 
 static enum mg_alert alert_of(enum mg_watched watched)

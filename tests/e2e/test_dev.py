@@ -149,10 +149,11 @@ class Dev(Whole):
             "--workflows", self.folder / "workflows", "--gateway", f"127.0.0.1:{self.gateway}", "--console", f"127.0.0.1:{self.console}",
             *words], env)
 
-    def ask(self, path, body=None):
+    def ask(self, path, body=None, headers=None):
         token = (self.folder / "state" / "token").read_text(encoding="ascii")
         request = urllib.request.Request(f"http://127.0.0.1:{self.gateway}{path}", data=body and json.dumps(body).encode(),
-                                         headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
+                                         headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json",
+                                                  **(headers or {})})
         with urllib.request.urlopen(request, timeout=DEADLINE_S) as answer:
             return json.loads(answer.read())
 
@@ -229,6 +230,14 @@ def one_command_runs_and_reloads_own_workflows_over_given_servers(s):
     dev.wait_line("twice.json: workflow more is in more.json, too; keep it in one file")
     replace(file, definition("hello", greeting="changed"))
     dev.wait_line("hello.json: workflow hello, version 2 (", 2)
+
+    asking = {"workflow": "asking", "version": 1, "steps": [{"step": "approve", "wait": {"signal": "approved", "within": "1h", "from": ["client"]}}]}
+    replace(s.scratch / "workflows" / "asking.json", json.dumps(asking))
+    dev.wait_line("client dev may send signal approved")
+    s.wait(lambda: dev.is_posted("asked", "Ada", "asking"), "an order that waits is posted")
+    s.wait(lambda: dev.ask("/v1/orders/asked")["state"] == "processing", "it waits")
+    assert dev.ask("/v1/orders/asked/signals/approved", {"ok": True}, {"Idempotency-Key": "evt_1"})["signal"] == "taken"
+    assert dev.ask("/v1/orders/asked?wait=60s")["state"] == "processed"
 
     late = Service()
     replace(s.scratch / "workflows" / "late.json", definition("late").replace('"letters"', '"late"'))

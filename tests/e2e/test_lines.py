@@ -5,6 +5,7 @@ import json
 import threading
 
 from harness import PAIRS, Client, scenario, step
+from test_console import Console
 
 
 LINE = {"key": "customer/${/payload/customer}"}
@@ -89,11 +90,18 @@ def an_order_in_error_holds_its_line_until_it_is_released(s):
     told = explain(s, head)
     assert "2 others wait in line for customer/a" in told, told
     assert listed(s, "customer/a") == [head.order_id, second.order_id, third.order_id]
+    lines = {row["order_id"]: row["line"] for row in json.loads(s.cluster.tool("order", "list", "-o", "json").stdout)}
+    assert lines[second.order_id] == "customer/a" and sorted(map(str, lines.values())) == ["None"] + ["customer/a"] * 3, lines
     refused = s.cluster.tool("order", "release", second.order_id, "--reason", "x", check=False)
     assert refused.returncode != 0 and "only an order in error" in refused.stderr, refused
     s.rows("UPDATE sequence_key SET since = now() - interval '11 minutes' RETURNING 1")
     s.wait(lambda: s.alerts("line_held"), "the alert is there", 40)
-    s.cluster.tool("order", "release", head.order_id, "--reason", "it will take days")
+    console = Console(s)
+    console.login("operator")
+    shown, waiting = (console.get(f"orders/{order.order_id}") for order in (head, second))
+    assert shown["verbs"]["release"] and shown["line"] == waiting["line"] == "customer/a" and not waiting["verbs"]["release"], (shown, waiting)
+    assert {row["line"] for row in console.get("orders")["orders"]} == {None, "customer/a"}
+    console.post(f"orders/{head.order_id}/release", {"reason": "it will take days", "version": shown["dossier"]["order"]["version"]})
     s.client.wait_status(second, "processed")
     s.client.wait_status(third, "processed")
     assert s.state(head) == "error"

@@ -58,6 +58,7 @@ def with_the_least_rights_all_that_is_promised_works(s):
     for order in lined:
         shop.wait_status(order, "processed")
     s.wait(lambda: any("\nmakegood_lines_waiting " in supervisor.page() for supervisor in s.cluster.supervisors), "lines are counted", 30)
+    s.wait(lambda: any("\nmakegood_signals_kept " in supervisor.page() for supervisor in s.cluster.supervisors), "signals are counted", 30)
 
     s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
     s.remote("payment").switch("decline")
@@ -301,6 +302,9 @@ FORBIDDEN_IN_THE_DATABASE = [
     ("supervisor", "INSERT INTO reply_queue (name, since, tried_at, ask_at) VALUES ('x', now(), now(), now())"),
     ("operator", "UPDATE reply_queue SET ask_at = now()"),
     ("supervisor", "SELECT key FROM sequence_key"),
+    ("supervisor", "SELECT payload FROM signal_by_key"),
+    ("supervisor", "SELECT key FROM signal_by_key"),
+    ("supervisor", "UPDATE signal_by_key SET taken_by = ''"),
     ("supervisor", "SELECT key FROM sequence_place"),
     ("supervisor", "DELETE FROM sequence_place"),
     ("operator", "DELETE FROM sequence_place"),

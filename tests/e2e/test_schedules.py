@@ -42,6 +42,10 @@ def make_due(s, ago, name="nightly"):
            " FROM (SELECT date_trunc('minute', clock_timestamp() - %s * interval '1 second') AS t) n WHERE name = %s RETURNING 1", ago, name)
 
 
+def doctor(s):
+    return s.cluster.tool("doctor", check=False).stdout
+
+
 def settle(s, **fields):
     s.load_workflow("settle", [step("charge", "payment")], **fields)
 
@@ -75,7 +79,12 @@ def operators_pause_run_backfill_and_delete_a_schedule(s):
     """Would catch: a paused schedule that fires, a backfill that repeats a slot, a change that overwrites another."""
     settle(s)
     load(s, every="1h", overlap="allow")
+    assert "ok    schedules    1, none late, none missed" in doctor(s), doctor(s)
+    load(s, "unknown", every="1h", workflow="nothing")
+    assert "WRONG schedules    1 of 2 have no workflow, the first is unknown: makegood workflow load the file of nothing" in doctor(s), doctor(s)
+    tool(s, "delete", "unknown", "--reason", "a look")
     assert tool(s, "pause", "nightly", "--reason", "a look")["verdict"] == "paused"
+    assert "ok    schedules    1 of 1 are paused, the first is nightly" in doctor(s), doctor(s)
     make_due(s, 30)
     before = row(s)
     ran = tool(s, "run", "nightly", "--reason", "now")
@@ -93,7 +102,7 @@ def operators_pause_run_backfill_and_delete_a_schedule(s):
     assert tool(s, "delete", "nightly", "--reason", "no more")["verdict"] == "deleted"
     assert tool(s, "run", "nightly", "--reason", "now", check=False).returncode == 3
     assert len(orders(s)) == 5 and not s.rows("SELECT FROM schedule_run"), "its orders stay"
-    verbs = [action["verb"] for action in s.rows("SELECT verb FROM operator_action ORDER BY at")]
+    verbs = [action["verb"] for action in s.rows("SELECT verb FROM operator_action WHERE subject = 'nightly' ORDER BY at")]
     assert verbs == ["schedule load", "schedule pause", "schedule resume", "schedule delete"], verbs
 
 
@@ -149,6 +158,21 @@ def a_slot_is_skipped_while_an_earlier_order_is_open(s):
     tool(s, "delete", "skips", "--reason", "done")
 
 
+def a_slot_waits_for_an_earlier_order(s):
+    load(s, "queues", every="1h", overlap="queue", catch_up="1h")
+    s.remote("payment").switch("silent")
+    first = tool(s, "run", "queues", "--reason", "now")
+    make_due(s, 5400, "queues")
+    slot_s = row(s, "queues")["next_s"]
+    s.wait(lambda: s.rows("SELECT FROM schedule WHERE name = 'queues' AND next_at > next_slot + interval '1 h'"), "it was looked at, and waits")
+    assert not [run for run in runs(s, "queues") if run["order_id"] != first["order_id"]] and row(s, "queues")["next_s"] == slot_s
+    s.remote("payment").switch("order")
+    s.wait(lambda: row(s, "queues")["next_s"] > time.time(), "the slot and those after it have their orders", 60)
+    assert {run["what"] for run in runs(s, "queues")} == {"order"} and len(runs(s, "queues")) >= 3 and runs(s, "queues")[0]["slot_s"] == slot_s, runs(s, "queues")
+    s.wait(lambda: {order["process_state"] for order in orders(s)} == {"processed"}, "all are processed")
+    tool(s, "delete", "queues", "--reason", "done")
+
+
 def an_earlier_order_is_cancelled_for_a_later_slot(s):
     load(s, "cancels", every="1h", overlap="cancel")
     s.remote("payment").switch("silent")
@@ -171,7 +195,7 @@ def an_unknown_zone_is_refused_at_the_load(s):
 
 
 def the_mistakes_of_a_file_are_all_told_with_their_places(s):
-    done = load(s, "wrong", cron="61 2 * * *", overlap="queue", jitter="x", check=False)
+    done = load(s, "wrong", cron="61 2 * * *", overlap="wait", jitter="x", check=False)
     assert done.returncode == 2, done
     for place in ("/cron", "/overlap", "/jitter"):
         assert f"{place}:" in done.stderr, done.stderr
@@ -181,7 +205,7 @@ def the_mistakes_of_a_file_are_all_told_with_their_places(s):
 def a_slot_without_an_order_has_its_reason(s):
     settle(s, input={"amount": "number?"})
     check_facts(s, (an_old_slot_is_missed_and_counted, a_refused_order_is_recorded_and_asked_for_once, a_workflow_that_is_not_loaded_is_a_refusal,
-                    a_slot_is_skipped_while_an_earlier_order_is_open, an_earlier_order_is_cancelled_for_a_later_slot,
+                    a_slot_is_skipped_while_an_earlier_order_is_open, a_slot_waits_for_an_earlier_order, an_earlier_order_is_cancelled_for_a_later_slot,
                     an_unknown_zone_is_refused_at_the_load, the_mistakes_of_a_file_are_all_told_with_their_places))
     s.check_slots()
 

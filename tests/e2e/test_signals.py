@@ -1,5 +1,6 @@
 """Steps that wait for a signal."""
 
+import datetime
 import json
 import tempfile
 import uuid
@@ -13,6 +14,10 @@ def signal_step(name, signal="approved", after=(), **fields):
         if member in fields:
             wait[member] = fields.pop(member)
     return {"step": name, "after": list(after), "wait": wait, **fields}
+
+
+def seconds(moment):
+    return datetime.datetime.fromisoformat(moment.replace("Z", "+00:00")).timestamp()
 
 
 def send(s, order, signal="approved", payload=None, signal_id=None, by="ann", key=None, sender=None):
@@ -31,16 +36,22 @@ def send(s, order, signal="approved", payload=None, signal_id=None, by="ann", ke
 
 @scenario()
 def a_signal_ends_a_wait_and_its_payload_is_the_steps_result(s):
-    """Would catch: a signal whose payload later steps cannot use."""
-    s.load_workflow("approve", [signal_step("approve", done_when="result.ok", refused_when="!result.ok"),
+    """Would catch: a signal whose payload later steps cannot use, a client that does not learn that its order waits."""
+    s.load_workflow("approve", [signal_step("approve", title="Is it right?", done_when="result.ok", refused_when="!result.ok"),
                                 step("charge", "payment", after=["approve"], when="results.approve.by == 'ann'")])
-    order, refused = s.client.submit("approve", {}), s.client.submit("approve", {})
+    order, refused = s.client.submit("approve", {}, notify="steps"), s.client.submit("approve", {})
     for one in (order, refused):
         s.wait_step(one, "approve", "waiting")
     assert send(s, order, payload={"ok": True, "by": "ann"})["signal"] == "taken"
     assert send(s, refused, payload={"ok": False, "by": "bob"})["signal"] == "taken"
     s.client.wait_status(order, "processed")
     s.assert_effects(order, {("charge", "payment"): "done"})
+    told = s.client.statuses(order.order_id)
+    assert [one["status"] for one in told] == ["accepted", "waiting", "step_completed", "step_completed", "processed"], told
+    due = s.rows("SELECT makegood_time(created_at + interval '60 s') AS until FROM order_process WHERE order_id = %s", order.order_id)[0]
+    assert (told[1]["step"], told[1]["signal"], told[1]["title"]) == ("approve", "approved", "Is it right?"), told[1]
+    assert abs(seconds(told[1]["until"]) - seconds(due["until"])) < 2, (told[1], due)
+    assert "waiting" not in [one["status"] for one in s.client.statuses(refused.order_id)]
     status = s.client.wait_status(refused, "compensated")
     assert status["cause"]["code"] == "signal_refused" and "refused_when" in status["cause"]["text"], status
     assert send(s, order, payload={"ok": True})["signal"] == "late"
@@ -133,6 +144,10 @@ def a_signal_with_a_key_finds_its_order_early_or_late(s):
     """Would catch: a signal that came before its order and is lost, or is taken by two orders."""
     s.load_workflow("paid", [step("charge", "payment"), signal_step("paid", "paid", after=["charge"], key="payload.id"),
                              step("ship", "carrier", after=["paid"])])
+    s.load_workflow("brief", [signal_step("paid", "paid", key="payload.id", within="3s"), step("charge", "payment", after=["paid"])])
+    lost = s.client.submit("brief", {"id": "ch_9"})
+    s.wait_step(lost, "paid", "waiting")  # kept after its look, by a scheduler that died before it looked itself
+    s.rows("INSERT INTO signal_by_key (signal, signal_id, key, payload, by_whom) VALUES ('paid', 'evt_9', 'ch_9', '9', 'ann') RETURNING 1")
     assert by_key(s, "ch_1", signal="paid", payload={"n": 1}, signal_id="evt_1")["signal"] == "kept"
     assert by_key(s, "ch_1", signal="paid", payload={"n": 1}, signal_id="evt_1")["signal"] == "kept"
     early = s.client.submit("paid", {"id": "ch_1"})
@@ -144,8 +159,9 @@ def a_signal_with_a_key_finds_its_order_early_or_late(s):
         s.wait_step(order, "paid", "waiting")
     assert by_key(s, "ch_2", signal="paid", payload={"n": 2})["signal"] == "taken"
     assert by_key(s, "3", signal="paid", payload={"n": 3})["signal"] == "taken"
-    s.client.wait_status(late, "processed")
-    s.client.wait_status(other, "processed")
+    for order in (late, other, lost):
+        s.client.wait_status(order, "processed")
+    assert s.step(lost, "paid")["result"] == "9", "it came before the end of the wait"
     assert s.rows("SELECT count(*) AS n FROM signal_by_key WHERE taken_by IS NULL") == [{"n": 0}]
 
 
@@ -244,3 +260,5 @@ def a_step_that_wants_callbacks_fails_without_an_address_for_them(s):
     s.load_workflow("slow", [step("ship", "carrier", verify=True, finish_within="1h", do=work)])
     order = s.client.submit("slow", {})
     assert "callback_url" in s.client.wait_status(order, "compensated")["cause"]["text"]
+    told = s.cluster.tool("doctor", check=False).stdout
+    assert "WRONG callbacks    workflow slow uses ${/callback_url}, and no gateway takes callbacks" in told, told

@@ -14,8 +14,8 @@ import makegood.client as library  # noqa: E402  pylint: disable=wrong-import-po
 from makegood import Client  # noqa: E402  pylint: disable=wrong-import-position
 
 RULE = sys.argv[1]
-WORDS = {"accepted", "rejected", "step_completed", "processed", "compensating", "compensated", "cancelled", "error"}
-MEMBERS = {"v", "order_id", "seq", "status", "at", "step", "reason", "output", "cause"}
+WORDS = {"accepted", "rejected", "step_completed", "waiting", "processed", "compensating", "compensated", "cancelled", "error"}
+MEMBERS = {"v", "order_id", "seq", "status", "at", "step", "signal", "title", "until", "reason", "output", "cause"}
 
 
 class Properties:

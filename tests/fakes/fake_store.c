@@ -39,8 +39,11 @@ enum call_kind {
     CALL_READ_ASIDE,
     CALL_SET_ASIDE,
     CALL_SLOT,
-    CALL_SLOTS
+    CALL_SLOTS,
+    CALL_MATCH,
+    CALL_MATCHES
 };
+#define MATCHES_MAX 4
 static struct call {
     enum call_kind kind;
     struct mg_arena *arena;
@@ -61,6 +64,8 @@ static struct call {
         mg_store_lengths_fn *lengths;
         mg_store_slot_fn *slot;
         mg_store_slots_fn *slots;
+        mg_store_match_fn *match;
+        mg_store_matches_fn *matches;
     } fn;
     void *arg;
 } calls[CALLS_MAX];
@@ -151,6 +156,7 @@ static struct mg_order_record record_copy(struct mg_arena *arena, const struct m
         copy.steps[i].result = mg_arena_copy(arena, from->steps[i].result);
         copy.steps[i].undo_result = mg_arena_copy(arena, from->steps[i].undo_result);
         copy.steps[i].unreadable = mg_arena_copy(arena, from->steps[i].unreadable);
+        copy.steps[i].open = mg_arena_copy(arena, from->steps[i].open);
         copy.steps[i].error_code = mg_arena_copy(arena, from->steps[i].error_code);
         copy.steps[i].error_text = mg_arena_copy(arena, from->steps[i].error_text);
         copy.steps[i].error_message = mg_arena_copy(arena, from->steps[i].error_message);
@@ -406,6 +412,7 @@ bool fake_store_answer(void)
     call_count--;
     bool is_known = strcmp(call.name, fake_store.workflow) == 0 && call.count <= 1; /* newest, or version 1 */
     const bool changed[] = {call.count > 0};
+    static const bool ALL[MATCHES_MAX] = {true, true, true, true}, NONE[MATCHES_MAX];
     struct mg_err refusal;
     switch (call.kind) {
     case CALL_LOAD:
@@ -438,6 +445,12 @@ bool fake_store_answer(void)
         break;
     case CALL_SLOTS:
         call.fn.slots(call.arg, fake_store.next_slots, fake_store.next_slot_count, NULL);
+        break;
+    case CALL_MATCH:
+        call.fn.match(call.arg, NULL, NULL, NULL);
+        break;
+    case CALL_MATCHES:
+        call.fn.matches(call.arg, fake_store.is_matched ? ALL : NONE, NULL);
         break;
     case CALL_PARKED:
         fake_store.parked_counts++;
@@ -670,12 +683,23 @@ void mg_store_keep_signal(struct mg_store *store, const struct mg_kept_signal *s
 void mg_store_match_signal(struct mg_store *store, const char *signal, const char *key,
                            mg_store_match_fn *done, void *arg)
 {
+    (void)store, (void)signal, (void)key;
+    fake_store.looks++;
+    call_add(CALL_MATCH, arg)->fn.match = done;
+}
+
+/* All are matched, or none. */
+void mg_store_find_matches(struct mg_store *store, const struct mg_wait_over *waits, int count,
+                           mg_store_matches_fn *done, void *arg)
+{
     (void)store;
-    (void)signal;
-    (void)key;
-    (void)done;
-    (void)arg;
-    abort();
+    if (count > MATCHES_MAX) {
+        abort();
+    }
+    snprintf(fake_store.wait_over, sizeof(fake_store.wait_over), "%s %.*s %.*s %lld", waits[0].order_id,
+             (int)waits[0].signal.len, waits[0].signal.data, (int)waits[0].key.len, waits[0].key.data,
+             (long long)waits[0].ends_at_ms);
+    call_add(CALL_MATCHES, arg)->fn.matches = done;
 }
 
 void mg_store_refuse_signal(struct mg_store *store, const char *signal, const char *key,
@@ -711,6 +735,14 @@ void mg_store_settle_slot(struct mg_store *store, const struct mg_slot_write *sl
     (void)store;
     fake_store.settled++;
     slot_note(slot);
+    call_add(CALL_DONE, arg)->fn.done = done;
+}
+
+void mg_store_delay_slot(struct mg_store *store, const char *schedule, int64_t slot_ms, uint64_t version,
+                         int64_t delay_ms, mg_store_done_fn *done, void *arg)
+{
+    (void)store, (void)schedule, (void)slot_ms;
+    fake_store.slot_delay_ms = version == fake_store.slot_row.version ? delay_ms : 0;
     call_add(CALL_DONE, arg)->fn.done = done;
 }
 

@@ -59,7 +59,11 @@ struct fake_store {
     bool is_slot_lost;                   /* slots cannot be read */
     int64_t next_slots[MG_UPCOMING_MAX]; /* the answer to any question for instants */
     int next_slot_count, slot_loads, settled; /* settled: slots without a commit */
-    struct mg_slot_write last_slot;           /* settled, or of a commit */
+    bool is_matched;                          /* a signal is kept for each wait that is over */
+    char wait_over[128];            /* the first wait of the last question: order, signal, key, its end */
+    int looks;                      /* for kept signals; none is found */
+    int64_t slot_delay_ms;          /* of a slot that waits; 0: none does */
+    struct mg_slot_write last_slot; /* settled, or of a commit */
     char last_slot_text[512];
 };
 extern struct fake_store fake_store;

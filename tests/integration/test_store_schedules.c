@@ -262,9 +262,33 @@ START_TEST(due_slots_and_the_orders_before_are_found)
     rig_wait_answer(&rig);
     ck_assert(!slot_row.has_order);
     ck_assert_str_eq(open_orders, "o-1");
+    ck_assert_int_eq(slot_row.ended_at_ms, 0);
+    rig_admin(
+        &rig,
+        "UPDATE order_process SET process_state = 'compensated', updated_at = 'epoch'::timestamptz + interval '7 s'");
+    mg_store_load_slot(rig.store, "nightly", SLOT + HOUR, on_slot, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_str_eq(open_orders, "");
+    ck_assert_int_eq(slot_row.ended_at_ms, 7000);
     mg_store_ask_schedules(rig.store, 1, "me", on_due, &rig);
     rig_wait_answer(&rig);
     ck_assert_int_eq(rig.row_count, 0);
+}
+END_TEST
+
+/* Would catch: a slot that is lost while it waits, and one that an operator's change has to wait for. */
+START_TEST(a_slot_that_waits_stays_the_next_one)
+{
+    static const char LATER[] =
+        "SELECT next_slot = 'epoch'::timestamptz + interval '1774747800 s' AND next_at > clock_timestamp() FROM schedule";
+    mg_store_delay_slot(rig.store, "nightly", SLOT, 2, 60000, rig_done, &rig);
+    rig_wait_answer(&rig);
+    mg_store_delay_slot(rig.store, "nightly", SLOT + HOUR, 1, 60000, rig_done, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_str_eq(rig_value(&rig, LATER), "f"); /* another version, or another slot */
+    mg_store_delay_slot(rig.store, "nightly", SLOT, 1, 60000, rig_done, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_str_eq(rig_value(&rig, LATER), "t");
 }
 END_TEST
 
@@ -280,6 +304,7 @@ int main(void)
     tcase_add_test(tests, a_change_holds_for_the_version_that_it_was_made_on);
     tcase_add_test(tests, schedules_are_bounded);
     tcase_add_test(tests, due_slots_and_the_orders_before_are_found);
+    tcase_add_test(tests, a_slot_that_waits_stays_the_next_one);
     suite_add_tcase(suite, tests);
     return store_main(suite, "schedules");
 }

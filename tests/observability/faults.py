@@ -225,6 +225,34 @@ class BulkActionFails(Fault):
         self.cluster.tool("bulk", "start", "compensate", "--workflow", "again", "--canary", 0, "--rate", 50, "--reason", "it is not")
 
 
+class LineIsHeld(Fault):
+    rules = ("MakegoodLineHeld",)
+    about = "an order in error holds up another one of its key for ten minutes"
+
+    def begin(self):
+        self.load("held", step("reserve", "inventory"), sequence={"key": "held"})
+        self.post("held", {"behaviour": "decline"})
+        self.wait_row("SELECT 1 FROM order_process WHERE workflow = 'held' AND process_state = 'error'")
+        self.post("held")
+        self.wait_row("SELECT 1 FROM sequence_key WHERE key = 'held' AND length = 2")
+        self.sql("UPDATE sequence_key SET since = since - interval '11 minutes' WHERE key = 'held'")
+
+    def mend(self):
+        self.cluster.tool("order", "release", self.sql("SELECT order_id FROM sequence_key WHERE key = 'held'"), "--reason", "the other is wanted")
+
+
+class SignalFindsNobody(Fault):
+    rules = ("MakegoodSignalUnmatched",)
+    about = "a signal came a day ago with the key of no order"
+
+    def begin(self):
+        self.sql("INSERT INTO signal_by_key (signal, signal_id, key, payload, by_whom, received_at)"
+                 " VALUES ('paid', 'evt_1', 'nobody', '1', 'client:psp', clock_timestamp() - interval '25 hours')")
+
+    def mend(self):
+        self.sql("DELETE FROM signal_by_key")
+
+
 class ScheduleIsRefused(Fault):
     rules = ("MakegoodScheduleMissed",)
     about = "a schedule names a workflow that is not loaded"
@@ -721,7 +749,7 @@ class ServersDie(Fault):
 
 OVERDUE_LIMIT = 2  # of the supervisors; see AttemptsExpire
 STAGES = (
-    (OrdersFail, AgentsDie, RemoteIsAway, BindingIsLost, ServiceFileIsBroken, BulkActionFails, ScheduleIsRefused, ScheduleIsDamaged, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
+    (OrdersFail, AgentsDie, RemoteIsAway, BindingIsLost, ServiceFileIsBroken, BulkActionFails, LineIsHeld, SignalFindsNobody, ScheduleIsRefused, ScheduleIsDamaged, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
      ClientIsGone, WebhookIsAway, WebhookHasNoQueue, WebhookIsSlow, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
     (DatabaseRefuses,),  # dead letters are requeued: so no nonsense may lie next to them
     (ServersStutter,),

@@ -96,6 +96,18 @@ static void ask_schedules(struct sim_input *input, struct sim_output *output)
     sim_output_bool(output, 0, false);
 }
 
+/* No signal of the simulator has a key. */
+static void forget_signals(struct sim_input *input, struct sim_output *output)
+{
+    (void)input;
+    sim_output_begin(output, 8);
+    sim_output_row(output);
+    sim_output_int(output, 0, 0);
+    sim_output_int(output, 1, 0);
+    sim_output_int(output, 2, 0);
+    sim_output_int(output, 4, 0);
+}
+
 void sim_no_keys(struct sim_input *input, struct sim_output *output)
 {
     (void)input;
@@ -112,6 +124,7 @@ const struct sim_statement SIM_LEAD_STATEMENTS[] = {
     SIM_SCALARS("sweep_keys", sim_no_keys, false),
     SIM_SCALARS("wake", sim_wake, true),
     SIM_SCALARS("ask_schedules", ask_schedules, false),
+    SIM_SCALARS("forget_signals", forget_signals, true),
     SIM_SCALARS("wake_keys", sim_no_keys, false),
     SIM_SCALARS("set_config('statement_timeout'", set_up_session, false),
     SIM_SCALARS("current_setting('fsync')", check_server, false),

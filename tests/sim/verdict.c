@@ -209,7 +209,8 @@ static void statuses_check(const struct sim_stored *stored, const struct sim_sub
                              (unsigned long long)last.seq, (unsigned long long)expected - 1);
             }
             expected++;
-            word = last.status != MG_STATUS_STEP_COMPLETED ? last.status : word;
+            bool is_of_step = last.status == MG_STATUS_STEP_COMPLETED || last.status == MG_STATUS_WAITING;
+            word = is_of_step ? word : last.status;
             bool is_heard = (order->seen >> (last.seq & 63) & 1) != 0;
             /* A committed cause that the broker lost before its status was sent is never redelivered. */
             bool is_excused = order->is_tail_lost || order->is_cause_lost || is_dead(stored) ||

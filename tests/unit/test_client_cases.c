@@ -56,7 +56,7 @@ END_TEST
 static const struct {
     enum mg_client_case which;
     enum mg_keeping keeping;
-    const char *lines[4];
+    const char *lines[5];
 } LINES[] = {
     {MG_CASE_PLAIN, MG_KEEPING_KEPT, {"o-0 1 accepted", "o-0 2 processed"}},
     {MG_CASE_PLAIN, MG_KEEPING_BROKEN, {"o-0 2 processed"}},
@@ -73,16 +73,18 @@ static const struct {
     {MG_CASE_FOREIGN, MG_KEEPING_BROKEN, {"o-5 1 cancelled", "o-5 1 accepted", "o-5 2 processed"}},
     {MG_CASE_WORD,
      MG_KEEPING_KEPT,
-     {"o-8 1 accepted", "o-8 2 resting", "o-8 3 step_completed", "o-8 4 processed"}},
-    {MG_CASE_WORD, MG_KEEPING_KEPT, {"o-8 1 accepted", "o-8 4 processed"}},
-    {MG_CASE_WORD, MG_KEEPING_BROKEN, {"o-8 1 accepted", "o-8 2 resting", "o-8 3 step_completed"}},
+     {"o-8 1 accepted", "o-8 2 resting", "o-8 3 step_completed", "o-8 4 waiting", "o-8 5 processed"}},
+    {MG_CASE_WORD, MG_KEEPING_KEPT, {"o-8 1 accepted", "o-8 5 processed"}},
+    {MG_CASE_WORD,
+     MG_KEEPING_BROKEN,
+     {"o-8 1 accepted", "o-8 2 resting", "o-8 3 step_completed", "o-8 4 waiting"}},
     {MG_CASE_REJECTED, MG_KEEPING_KEPT, {"o-9 0 rejected"}},
 };
 
 /* Would catch: a verdict without its reason in the lines. */
 START_TEST(a_wrong_line_breaks_its_rule)
 {
-    for (int i = 0; i < 4 && LINES[_i].lines[i] != NULL; i++) {
+    for (int i = 0; i < 5 && LINES[_i].lines[i] != NULL; i++) {
         line_add(LINES[_i].which, LINES[_i].lines[i]);
     }
     enum mg_keeping keeping = judged(LINES[_i].which);
@@ -168,20 +170,20 @@ END_TEST
 
 static const struct {
     enum mg_client_case which;
-    const char *lines[4];
+    const char *lines[5];
 } ENDS[] = {
     {MG_CASE_PLAIN, {"o-0 1 accepted", "o-0 2 processed"}},
     {MG_CASE_REPEAT, {"o-2 1 accepted", "o-2 2 compensating", "o-2 3 compensated"}},
     {MG_CASE_ORDER, {"o-3 2 compensating", "o-3 3 error"}},
     {MG_CASE_GAP, {"o-4 1 accepted", "o-4 3 cancelled"}},
-    {MG_CASE_WORD, {"o-8 1 accepted", "o-8 3 step_completed", "o-8 4 processed"}},
+    {MG_CASE_WORD, {"o-8 1 accepted", "o-8 3 step_completed", "o-8 4 waiting", "o-8 5 processed"}},
 };
 
 /* Would catch: a program that goes on after one of the ends, where no case has that end. */
 START_TEST(a_program_ends_after_each_end)
 {
     struct mg_client_seen *run = &seen[ENDS[_i].which];
-    for (int i = 0; i < 4 && ENDS[_i].lines[i] != NULL; i++) {
+    for (int i = 0; i < 5 && ENDS[_i].lines[i] != NULL; i++) {
         line_add(ENDS[_i].which, ENDS[_i].lines[i]);
     }
     mg_cases_judge(seen, findings);

@@ -101,7 +101,7 @@ static void assert_written(unsigned int expected, const char *text)
 
 /* ---- pages ---- */
 
-#define COLUMNS_MAX 13
+#define COLUMNS_MAX 14
 #define ROWS_MAX    60
 
 /* The tables of one page, by the index of its reports. Texts are constants, so nothing is freed. */
@@ -158,16 +158,16 @@ static void one_put(int report, int row_count, const char *column, const char *c
 /* A page of one order, or of none. */
 static void page_put(int report, const char *order_id, const char *next)
 {
-    static const char *const columns[] = {"order_id", "workflow",   "state",      "goal",        "reason",
-                                          "n",        "created_at", "updated_at", "complete_by", "looked_at",
-                                          "is_full",  "back_to",    "next"};
-    const char *const cells[] = {order_id, "w",  "pending", "processed", "none", "0", "x",
-                                 "y",      NULL, "7",       "t",         NULL,   next};
-    rows_put(report, 1, 13, columns, cells);
+    static const char *const columns[] = {"order_id",  "workflow",   "state",      "goal",        "reason",
+                                          "n",         "created_at", "updated_at", "complete_by", "line",
+                                          "looked_at", "is_full",    "back_to",    "next"};
+    const char *const cells[] = {order_id, "w",  "pending",    "processed", "none", "0",  "x",
+                                 "y",      NULL, "customer/1", "7",         "t",    NULL, next};
+    rows_put(report, 1, 14, columns, cells);
 }
 #define PAGE_ORDER                                                                                           \
     "{\"order_id\": \"o-1\", \"workflow\": \"w\", \"state\": \"pending\", \"goal\": \"processed\", "         \
-    "\"reason\": \"none\", \"n\": 0, \"created_at\": \"x\", \"updated_at\": \"y\", \"complete_by\": null}"
+    "\"reason\": \"none\", \"n\": 0, \"created_at\": \"x\", \"updated_at\": \"y\", \"complete_by\": null, \"line\": \"customer/1\"}"
 
 static void tables_clear(void)
 {
@@ -220,7 +220,7 @@ START_TEST(an_order)
     assert_written(
         200,
         "{\"explanation\": \"order o-1 is pending: no request has been sent yet; the supervisor "
-        "checks it at \", \"archived_on\": \"2026-01-31\", "
+        "checks it at \", \"line\": \"\", \"archived_on\": \"2026-01-31\", "
         "\"dossier\": {\"workflow\": {\"definition\": {\"steps\":[1.0]}}}, "
         "\"payload\": \"{\\\"price\\\": 14.00}\", \"output\": \"[7.50]\", \"definition\": \"{\\\"steps\\\":[1.0]}\", "
         "\"graph\": null, \"steps\": [{\"result\": \"{\\\"paid\\\": 14.00}\", \"why\": null}]}");
@@ -256,6 +256,28 @@ START_TEST(an_order_with_all_its_steps)
     ck_assert_ptr_nonnull(strstr(out.data,
                                  "{\"step\": \"ship\", \"state\": \"not yet\", \"reason\": \"none\", "
                                  "\"error_text\": null, \"attempt\": \"0\", \"why\": null}"));
+}
+END_TEST
+
+/* Would catch: a line that an order in error holds up, and a page without its button. */
+START_TEST(an_order_in_error_with_a_place_in_a_line)
+{
+    static const char *const columns[] = {"order_id", "state", "goal", "reason"};
+    static const char *const cells[] = {"o-1", "error", "processed", "operator"};
+    static const char *const line_columns[] = {"order_id", "key", "before", "length"};
+    static const char *const line_cells[] = {"o-1", "customer/1", "0", "3"};
+    static const char dossier[] =
+        "{\"workflow\": {\"definition\": {\"workflow\":\"w\",\"version\":1,\"sequence\":{\"key\":\"k\"},\"steps\":["
+        "{\"step\":\"ship\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/x\"},\"undo\":\"none\"}]}}}";
+    tables_clear();
+    one_put(0, 1, "dossier", dossier);
+    rows_put(1, 1, 4, columns, cells);
+    render(mg_query_order, "o-1");
+    ck_assert_ptr_nonnull(strstr(out.data, "\"release\": false"));
+    rows_put(8, 1, 4, line_columns, line_cells); /* the last report */
+    render(mg_query_order, "o-1");
+    ck_assert_ptr_nonnull(strstr(out.data, "\"line\": \"customer/1\""));
+    ck_assert_ptr_nonnull(strstr(out.data, "\"release\": true"));
 }
 END_TEST
 
@@ -439,6 +461,7 @@ int main(void)
     tcase_add_test(tests, the_overview);
     tcase_add_test(tests, an_order);
     tcase_add_test(tests, an_order_with_all_its_steps);
+    tcase_add_test(tests, an_order_in_error_with_a_place_in_a_line);
     tcase_add_test(tests, lists);
     tcase_add_test(tests, waits_have_their_buttons);
     tcase_add_test(tests, groups_of_failures);

@@ -66,7 +66,7 @@ START_TEST(a_mistake_is_refused_with_its_place)
         {"\"every\":\"15m\",\"zone\":\"UTC\"", "/zone"},
         {"\"every\":\"15m\",\"cron\":\"0 2 * * *\"", "either"},
         {"\"overlap\":\"skip\"", "either"},
-        {"\"every\":\"15m\",\"overlap\":\"queue\"", "/overlap"},
+        {"\"every\":\"15m\",\"overlap\":\"wait\"", "/overlap"},
         {"\"every\":\"15m\",\"jitter\":\"15m\"", "/jitter"},
         {"\"cron\":\"0,5 2 * * *\",\"zone\":\"UTC\",\"jitter\":\"6m\"", "/jitter"},
         {"\"every\":\"15m\",\"from\":\"2026-02-30\"", "/from"},
@@ -181,6 +181,57 @@ START_TEST(a_slot_has_one_order_and_one_jitter)
 }
 END_TEST
 
+/* Would catch: a slot that passes by the one before it, or one that is lost although it could wait. */
+START_TEST(a_slot_waits_for_the_order_before_it)
+{
+    schedule_is("\"every\":\"15m\",\"overlap\":\"queue\"");
+    const struct mg_slot_facts due = {.source = MG_SLOT_DUE,
+                                      .slot_ms = HOUR,
+                                      .now_ms = HOUR + 9 * HOUR,
+                                      .next_slot_ms = HOUR,
+                                      .next_at_ms = HOUR + 9 * HOUR,
+                                      .is_open = true,
+                                      .queued = 37};
+    struct mg_slot_facts facts = due;
+    ck_assert_int_eq(mg_slot_judge(schedule, &facts), MG_SLOT_WAITS);
+    facts.now_ms--;
+    ck_assert_int_eq(mg_slot_judge(schedule, &facts), MG_SLOT_STALE); /* it was looked at a moment ago */
+    facts = due;
+    facts.is_open = false;
+    facts.ended_at_ms = facts.now_ms - 10 * MINUTE;
+    ck_assert_int_eq(mg_slot_judge(schedule, &facts), MG_SLOT_FIRES);
+    facts.ended_at_ms--;
+    ck_assert_int_eq(mg_slot_judge(schedule, &facts),
+                     MG_SLOT_MISSED); /* no supervisor fired it for so long */
+    facts.ended_at_ms = 0;
+    ck_assert_int_eq(mg_slot_judge(schedule, &facts), MG_SLOT_MISSED);
+    facts = due;
+    facts.queued = MG_SLOTS_QUEUED_MAX;
+    ck_assert_int_eq(mg_slot_judge(schedule, &facts), MG_SLOT_WAITS);
+    facts.queued++;
+    ck_assert_int_eq(mg_slot_judge(schedule, &facts), MG_SLOT_MISSED);
+    facts = due;
+    facts.source = MG_SLOT_RUN;
+    ck_assert_int_eq(mg_slot_judge(schedule, &facts), MG_SLOT_OVERLAPS);
+    facts.is_open = false;
+    ck_assert_int_eq(mg_slot_judge(schedule, &facts), MG_SLOT_FIRES);
+}
+END_TEST
+
+START_TEST(the_newest_slots_wait)
+{
+    schedule_is("\"every\":\"15m\",\"overlap\":\"queue\"");
+    int64_t end = mg_schedule_queue_end(schedule, HOUR, HOUR + 40 * HOUR + 1);
+    ck_assert_int_eq(end, HOUR + 15 * HOUR);
+    ck_assert_int_eq(mg_schedule_count(schedule, end + 1, HOUR + 40 * HOUR + 1), MG_SLOTS_QUEUED_MAX);
+    schedule_is("\"cron\":\"0,30 * * * *\",\"zone\":\"UTC\",\"overlap\":\"queue\"");
+    end = mg_schedule_queue_end(schedule, HOUR, HOUR + 60 * HOUR + 1);
+    ck_assert_int_eq(end, HOUR + 10 * HOUR);
+    ck_assert_int_eq(mg_schedule_count(schedule, end + MINUTE, HOUR + 60 * HOUR + 1), MG_SLOTS_QUEUED_MAX);
+    ck_assert_int_lt(mg_schedule_queue_end(schedule, HOUR, HOUR + 49 * HOUR), HOUR);
+}
+END_TEST
+
 /* Would catch: a slot that fires early, twice, or after its time. */
 START_TEST(row_and_clock_decide_about_a_slot)
 {
@@ -238,6 +289,8 @@ int main(void)
     tcase_add_test(tests, missed_slots_are_counted_up_to_a_bound);
     tcase_add_test(tests, a_slot_has_one_order_and_one_jitter);
     tcase_add_test(tests, row_and_clock_decide_about_a_slot);
+    tcase_add_test(tests, a_slot_waits_for_the_order_before_it);
+    tcase_add_test(tests, the_newest_slots_wait);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -141,6 +141,7 @@ static const struct {
     [MG_REPORT_SCHEDULES] = REPORT(report_schedules),
     [MG_REPORT_SCHEDULE] = REPORT(report_schedule),
     [MG_REPORT_SCHEDULE_RUNS] = REPORT(report_schedule_runs),
+    [MG_REPORT_SCHEDULE_HEALTH] = REPORT(report_schedule_health),
     [MG_REPORT_WORKFLOWS] = REPORT(report_workflows),
     [MG_REPORT_WORKFLOW_STEPS] = REPORT(report_workflow_steps),
     [MG_REPORT_SERVICES] = REPORT(report_services),

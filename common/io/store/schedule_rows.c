@@ -54,6 +54,7 @@ static void on_slot(void *arg, const struct mg_pg_answer *reply)
         NOW_CIVIL,
         ORDER_ID,
         OPEN,
+        ENDED_AT,
         IS_ALERTED
     };
     struct slot_job *job = arg;
@@ -75,6 +76,7 @@ static void on_slot(void *arg, const struct mg_pg_answer *reply)
         row.now_civil_ms = mg_rows_int(rows, 0, NOW_CIVIL);
         row.has_order = !mg_rows_is_null(rows, 0, ORDER_ID);
         row.open = mg_rows_value(rows, 0, OPEN);
+        row.ended_at_ms = mg_rows_int(rows, 0, ENDED_AT);
         row.is_alerted = mg_rows_bool(rows, 0, IS_ALERTED);
     }
     job->done(job->base.arg, &row, NULL);
@@ -91,6 +93,20 @@ void mg_store_load_slot(struct mg_store *store, const char *schedule, int64_t sl
     mg_pg_add_text(&params, mg_slice_of(schedule));
     mg_pg_add_int(&params, slot_ms);
     mg_store_send_one(store, &LOAD_SLOT, &params, mg_store_job_answer, job);
+}
+
+void mg_store_delay_slot(struct mg_store *store, const char *schedule, int64_t slot_ms, uint64_t version,
+                         int64_t delay_ms, mg_store_done_fn *done, void *arg)
+{
+    static const struct mg_sql DELAY_SLOT = MG_SQL_OF(delay_slot);
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    mg_pg_add_text(&params, mg_slice_of(schedule));
+    mg_pg_add_int(&params, slot_ms);
+    mg_pg_add_int(&params, (int64_t)version);
+    mg_pg_add_int(&params, delay_ms);
+    mg_store_send_one(store, &DELAY_SLOT, &params, mg_store_done_job_answer,
+                      mg_store_done_job_create(store, done, arg));
 }
 
 /* ---- instants ---- */

@@ -49,8 +49,9 @@ struct mg_slot_row {
     int64_t now_ms, slot_civil_ms, now_civil_ms;
     bool has_order; /* of the slot, by its row */
     struct mg_slice
-        open;        /* ids of other slots' orders that have not ended, separated by blanks; absent: none */
-    bool is_alerted; /* an alert about the schedule is open */
+        open; /* ids of other slots' orders that have not ended, separated by blanks; absent: none */
+    int64_t ended_at_ms; /* the last change of those that have ended, of the newest 16; 0: none has */
+    bool is_alerted;     /* an alert about the schedule is open */
 };
 /* The slices live until the callback's end. */
 typedef void mg_store_slot_fn(void *arg, const struct mg_slot_row *row, const struct mg_err *err);
@@ -66,6 +67,11 @@ void mg_store_find_slots(struct mg_store *store, const char *zone, const int64_t
  * (mg_order_write.slot). */
 void mg_store_settle_slot(struct mg_store *store, const struct mg_slot_write *slot, mg_store_done_fn *done,
                           void *arg);
+
+/* The slot waits for an earlier order: it stays the next one of its schedule, and is asked about again after
+ * a while. Nothing changes if the schedule has another version, or has moved on. */
+void mg_store_delay_slot(struct mg_store *store, const char *schedule, int64_t slot_ms, uint64_t version,
+                         int64_t delay_ms, mg_store_done_fn *done, void *arg);
 
 /* ---- for the supervisor ---- */
 

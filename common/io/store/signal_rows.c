@@ -1,6 +1,7 @@
 /* See signal_rows.h. */
 #include "io/store/signal_rows.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,16 @@
 static const struct mg_sql KEEP_SIGNAL = MG_SQL_OF(keep_signal);
 static const struct mg_sql MATCH_SIGNAL = MG_SQL_OF(match_signal);
 static const struct mg_sql REFUSE_SIGNAL = MG_SQL_OF(refuse_signal);
+static const struct mg_sql FIND_MATCHES = MG_SQL_OF(find_matches);
+static const struct mg_sql FORGET_SIGNALS = MG_SQL_OF(forget_signals);
+
+static_assert(MG_SQL_forget_signals_kept_days == MG_SQL_match_signal_kept_days &&
+                  MG_SQL_find_matches_kept_days == MG_SQL_match_signal_kept_days,
+              "the same");
+/* A match is found at the last moment, and its commit follows: the row of such a signal must still be there.
+ */
+static_assert(MG_SQL_forget_signals_forget_days > MG_SQL_match_signal_kept_days,
+              "an order may have it in hand");
 
 struct signal_job {
     struct mg_store_job base;
@@ -101,4 +112,97 @@ void mg_store_refuse_signal(struct mg_store *store, const char *signal, const ch
     mg_pg_add_text(&params, mg_slice_of(key));
     mg_pg_add_text(&params, mg_slice_of(signal_id));
     mg_store_send_one(store, &REFUSE_SIGNAL, &params, mg_store_done_job_answer, job);
+}
+
+/* ---- waits that are over ---- */
+
+struct matches_job {
+    struct mg_store_job base;
+    mg_store_matches_fn *done;
+    int count;
+    bool is_matched[];
+};
+
+static void on_matches(void *arg, const struct mg_pg_answer *reply)
+{
+    struct matches_job *job = arg;
+    struct mg_err err;
+    if (reply->err != NULL) {
+        job->done(job->base.arg, NULL, mg_store_error(reply, "look for signals at the end of a wait", &err));
+        return;
+    }
+    for (int row = 0; row < mg_rows_count(reply->rows[0]); row++) {
+        int n = mg_store_index_of(reply->rows[0], row, job->count, &err);
+        if (n >= 0) {
+            job->is_matched[n] = true;
+        }
+    }
+    job->done(job->base.arg, job->is_matched, NULL);
+}
+
+void mg_store_find_matches(struct mg_store *store, const struct mg_wait_over *waits, int count,
+                           mg_store_matches_fn *done, void *arg)
+{
+    enum { N, ORDER_ID, SIGNAL, KEY, ENDS_AT };
+    size_t size = sizeof(struct matches_job) + (size_t)count * sizeof(bool);
+    struct matches_job *job = mg_store_job_create(store, size, on_matches, arg, NULL);
+    struct mg_pg_params params;
+    job->done = done;
+    job->count = count;
+    mg_pg_params_init(&params);
+    (void)mg_pg_add_array(&params, MG_PG_INT);
+    for (int i = ORDER_ID; i <= KEY; i++) {
+        (void)mg_pg_add_array(&params, MG_PG_TEXT);
+    }
+    (void)mg_pg_add_array(&params, MG_PG_INT);
+    for (int i = 0; i < count; i++) {
+        mg_pg_push_int(&params, N, i);
+        mg_pg_push_text(&params, ORDER_ID, mg_slice_of(waits[i].order_id));
+        mg_pg_push_text(&params, SIGNAL, waits[i].signal);
+        mg_pg_push_text(&params, KEY, waits[i].key);
+        mg_pg_push_int(&params, ENDS_AT, waits[i].ends_at_ms);
+    }
+    mg_store_send_one(store, &FIND_MATCHES, &params, mg_store_job_answer, job);
+}
+
+/* ---- for the supervisor ---- */
+
+struct forget_job {
+    struct mg_store_job base;
+    mg_store_forget_signals_fn *done;
+};
+
+static void on_forgotten(void *arg, const struct mg_pg_answer *reply)
+{
+    enum { FORGOTTEN, UNMATCHED, KEPT, OLDEST, LATE, SIGNAL, SIGNAL_ID, BY };
+    struct forget_job *job = arg;
+    struct mg_err err;
+    if (reply->err != NULL) {
+        job->done(job->base.arg, NULL, mg_store_error(reply, "delete old signals", &err));
+        return;
+    }
+    const struct mg_rows *rows = reply->rows[0];
+    struct mg_kept_figures figures = {.forgotten = mg_rows_int(rows, 0, FORGOTTEN),
+                                      .unmatched = mg_rows_int(rows, 0, UNMATCHED),
+                                      .kept = mg_rows_int(rows, 0, KEPT),
+                                      .oldest_ms = mg_rows_int(rows, 0, OLDEST),
+                                      .late = mg_rows_int(rows, 0, LATE)};
+    mg_rows_copy(rows, 0, SIGNAL, figures.signal, sizeof(figures.signal));
+    mg_rows_copy(rows, 0, SIGNAL_ID, figures.signal_id, sizeof(figures.signal_id));
+    mg_rows_copy(rows, 0, BY, figures.by, sizeof(figures.by));
+    job->done(job->base.arg, &figures, NULL);
+}
+
+void mg_store_forget_signals(struct mg_store *store, uint64_t epoch, const char *holder, int64_t bite,
+                             int64_t late_for_ms, mg_store_forget_signals_fn *done, void *arg)
+{
+    struct forget_job *job = mg_store_job_create(store, sizeof(*job), on_forgotten, arg, NULL);
+    struct mg_pg_params params;
+    job->done = done;
+    mg_pg_params_init(&params);
+    mg_pg_add_int(&params, (int64_t)epoch);
+    mg_pg_add_text(&params, mg_slice_of(holder));
+    mg_pg_add_int(&params, bite);
+    mg_pg_add_int(&params, late_for_ms);
+    mg_store_send_one(store, &FORGET_SIGNALS, &params, mg_store_job_answer, job);
 }

@@ -14,6 +14,8 @@
 /* Bytes of a signal's name, id, key and sender: no command has more. */
 #define MG_KEPT_TEXT_MAX 256
 
+/* ---- for the scheduler ---- */
+
 struct mg_kept_signal {
     const char *signal, *signal_id, *key;
     const char *by;          /* the sender, for people */
@@ -37,8 +39,36 @@ typedef void mg_store_match_fn(void *arg, const char *order_id, const struct mg_
 void mg_store_match_signal(struct mg_store *store, const char *signal, const char *key,
                            mg_store_match_fn *done, void *arg);
 
+/* An order, and its wait with a key, which is over. */
+struct mg_wait_over {
+    const char *order_id;
+    struct mg_slice signal, key;
+    int64_t ends_at_ms;
+};
+/* For each: whether a signal is kept for the order that came before the end. Its look was lost, with its
+ * process or its message. */
+typedef void mg_store_matches_fn(void *arg, const bool *is_matched, const struct mg_err *err);
+void mg_store_find_matches(struct mg_store *store, const struct mg_wait_over *waits, int count,
+                           mg_store_matches_fn *done, void *arg);
+
 /* The signal is for no order any more, unless it is sent again: the one with its key refuses it. */
 void mg_store_refuse_signal(struct mg_store *store, const char *signal, const char *key,
                             const char *signal_id, mg_store_done_fn *done, void *arg);
+
+/* ---- for the supervisor ---- */
+
+struct mg_kept_figures {
+    int64_t forgotten, unmatched; /* deleted by this call; of these, those that no order had taken */
+    int64_t kept, oldest_ms;      /* that no order has taken: at most 10,000 are counted; age of the oldest */
+    int64_t late;                 /* of these, those that are kept for `late_for_ms` already */
+    char signal[MG_KEPT_TEXT_MAX + 1], signal_id[MG_KEPT_TEXT_MAX + 1],
+        by[MG_KEPT_TEXT_MAX + 1]; /* of the oldest */
+};
+typedef void mg_store_forget_signals_fn(void *arg, const struct mg_kept_figures *figures,
+                                        const struct mg_err *err);
+/* Deletes at most `bite` signals, a day after the last moment at which an order can take them: 8 days after
+ * they came. Nothing is deleted if (epoch, holder) does not lead. */
+void mg_store_forget_signals(struct mg_store *store, uint64_t epoch, const char *holder, int64_t bite,
+                             int64_t late_for_ms, mg_store_forget_signals_fn *done, void *arg);
 
 #endif

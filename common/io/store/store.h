@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 41 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 42 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -541,7 +541,7 @@ enum mg_orders_param {
     MG_ORDERS_CLIENT,
     MG_ORDERS_PARAMS
 };
-#define MG_ORDERS_LISTED_COLUMNS 9 /* of its orders; those of the page follow */
+#define MG_ORDERS_LISTED_COLUMNS 10 /* of its orders; those of the page follow */
 
 /* Parameters of MG_REPORT_AWAITING. */
 enum mg_awaiting_param {
@@ -638,6 +638,10 @@ enum mg_report {
     MG_REPORT_SCHEDULE, /* $1 name: the same and its definition */
     /* $1 name, $2 limit: slot, end, order_id, state, slots, text, by_whom, at, the newest first */
     MG_REPORT_SCHEDULE_RUNS,
+    /* One row: the number of schedules; paused, unloaded (their workflow), late and missed ones, of each the
+     * first name; callback_workflow: the first of the newest versions that give services an address for
+     * callbacks */
+    MG_REPORT_SCHEDULE_HEALTH,
     MG_REPORT_WORKFLOWS, /* name, version, loaded_at, open orders (of 100,000 in all) */
     /* workflow, step, and the number of orders in which the step is done, failed, unknown, waiting (also for
      * its undo), running, undone, or skipped; of the newest MG_STEPS_COUNTED_ORDERS orders of the last day,

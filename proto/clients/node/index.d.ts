@@ -136,9 +136,12 @@ export interface Status {
   v: 1;
   order_id?: string;
   seq: number;
-  status: "accepted" | "rejected" | "step_completed" | "processed" | "compensating" | "compensated" | "cancelled" | "error";
+  status: "accepted" | "rejected" | "step_completed" | "waiting" | "processed" | "compensating" | "compensated" | "cancelled" | "error";
   at: string;
   step?: string;
+  signal?: string;
+  title?: string;
+  until?: string;
   reason?: string;
   output?: unknown;
   cause?: {step?: string; code?: string; text?: string; status?: number};

@@ -30,7 +30,7 @@ enum mg_client_rule {
     MG_CLIENT_FOREIGN,      /* the status of another order is passed over */
     MG_CLIENT_UNREADABLE,   /* so are messages that are no statuses */
     MG_CLIENT_MEMBERS,      /* unknown members are passed over */
-    MG_CLIENT_WORD,         /* neither an unknown status nor step_completed ends an order */
+    MG_CLIENT_WORD,         /* no unknown status, step_completed or waiting ends an order */
     MG_CLIENT_REJECTED,     /* a rejection ends the order */
     MG_CLIENT_REFUSED,      /* a refused post is no order */
     MG_CLIENT_RETURNED,     /* nor is a post that came back */

@@ -105,8 +105,12 @@ static void status_write(const char *order_id, const struct mg_client_send *send
     static const char cause[] = "{\"code\":\"unknown_workflow\",\"text\":\"a test of the client\"}";
     struct mg_status_message status = {.seq = send->seq, .status = send->status, .at_ms = mg_clock_wall_ms()};
     snprintf(status.order_id, sizeof(status.order_id), "%s", order_id);
-    if (send->status == MG_STATUS_STEP_COMPLETED) {
+    if (send->status == MG_STATUS_STEP_COMPLETED || send->status == MG_STATUS_WAITING) {
         snprintf(status.step, sizeof(status.step), "test");
+    }
+    if (send->status == MG_STATUS_WAITING) {
+        snprintf(status.signal, sizeof(status.signal), "test");
+        status.until_ms = status.at_ms;
     }
     if (send->status == MG_STATUS_REJECTED) {
         status.cause = mg_slice_of(cause);

@@ -106,8 +106,8 @@ function labelLinks(labels) {
   return pairs.length > 0 && h("ul", {class: "labels"}, pairs.map((pair) => h("li", {"data-key": pair}, h("a", {href: `/orders?${new URLSearchParams({label: pair})}`}, pair))));
 }
 
-function factsShow({order, labels}) {
-  return panel("Details", h("dl", {class: "facts"}, fact("labels", labelLinks(labels)),
+function factsShow({order, labels}, line) {
+  return panel("Details", h("dl", {class: "facts"}, fact("labels", labelLinks(labels)), fact("line", line),
     fact("workflow", `${order.workflow}, version ${order.workflow_version}`), fact("goal", words(order.goal)),
     fact("created", when(order.created_at)), fact("updated", when(order.updated_at)), fact("complete by", when(order.complete_by)),
     fact("next check", when(order.wake_at)), fact("version", number(order.version)), fact("generation", order.generation > 0 && number(order.generation)),
@@ -135,10 +135,11 @@ const ACTS = [
   {verb: "restart", name: "Restart", states: ["error", "compensated", "cancelled"], text: "The order starts again at its first step, with new idempotency keys."},
   {verb: "compensate", name: "Compensate", states: ["pending", "processing", "processed", "error"], isHarm: true, text: "Every step that was or may have been executed is undone, in reverse order."},
   {verb: "cancel", name: "Cancel", states: ["pending", "processing", "error"], isHarm: true, text: "Every step that was or may have been executed is undone, and the client receives the status cancelled."},
+  {verb: "release", name: "Release line", states: ["error"], isAsked: true, text: "The next order in line begins, although this one is in error. This one keeps its error, and may be resumed alongside others of its key."},
 ];
 
 function acts(order, verbs, orderId, again) {
-  return mayAct() && h("p", {class: "row"}, ACTS.filter((act) => act.states.includes(order.state) && (!verbs || verbs[act.verb])).map((act) => {
+  return mayAct() && h("p", {class: "row"}, ACTS.filter((act) => act.states.includes(order.state) && (verbs ? verbs[act.verb] : !act.isAsked)).map((act) => {
     const commandId = crypto.randomUUID?.() ?? null; // the same for a second click, so the command has one effect
     return actButton(act.name, {...act, title: `${act.name}: order ${orderId}`,
       act: (reason) => post(`orders/${encodeURIComponent(orderId)}/${act.verb}`, {reason, version: order.version, command_id: commandId}), done: again});
@@ -157,7 +158,7 @@ export async function show({main, path}) {
       h("div", {class: "head"}, h("h1", {}, "Order ", h("span", {class: "id"}, orderId)), badge(order.state)),
       h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, h("p", {}, `${data.explanation[0].toUpperCase()}${data.explanation.slice(1)}.`), data.steps.some((step) => step.reason === "awaiting_signal") && h("p", {}, h("a", {class: "button", href: `/waiting/${encodeURIComponent(orderId)}`}, "Answer")),
         data.archived_on === "" && acts(order, data.verbs, orderId, again)),
-      graphShow(data.graph, data.steps), bars(data.dossier), story(data.dossier, shown, draw), stepsShow(data), factsShow(data.dossier), bytesShow(data)));
+      graphShow(data.graph, data.steps), bars(data.dossier), story(data.dossier, shown, draw), stepsShow(data), factsShow(data.dossier, data.line), bytesShow(data)));
   };
   async function again() {
     if (isAsking) return;

@@ -13,6 +13,7 @@ const ORDER_COLUMNS = [
   {name: "state", cell: (row) => badge(row.state)},
   {name: "workflow", cell: (row) => row.workflow},
   {name: "reason", cell: (row) => (row.reason === "none" ? "" : row.reason.replaceAll("_", " "))},
+  {name: "line", cell: (row) => row.line ?? ""},
   {name: "failures", number: true, cell: (row) => number(row.failure_count)},
   {name: "created", cell: (row) => when(row.created_at)},
   {name: "updated", cell: (row) => when(row.updated_at)},

@@ -69,6 +69,7 @@ static const struct {
     {ORDER("restart"), RESUME_BODY, "order restart", ORDER_ID, "{\"via\": \"console\", \"version\": 7}"},
     {ORDER("compensate"), RESUME_BODY, "order compensate", ORDER_ID,
      "{\"via\": \"console\", \"version\": 7}"},
+    {ORDER("release"), RESUME_BODY, "order release", ORDER_ID, "{\"via\": \"console\", \"version\": 7}"},
     {ORDER("cancel"), RESUME_BODY, "order cancel", ORDER_ID, "{\"via\": \"console\", \"version\": 7}"},
     {"/api/v1/alerts/12/ack", ACK_BODY, "alert ack", "12", "{\"via\": \"console\", \"version\": 0}"},
     {"/api/v1/dead/drop", DROP_BODY, "dead drop", "00ff",
@@ -101,7 +102,7 @@ END_TEST
 START_TEST(recorded_changes_equal_the_changes_made)
 {
     static const enum mg_cause_kind kinds[] = {MG_CAUSE_RESUME, MG_CAUSE_RESTART, MG_CAUSE_COMPENSATE,
-                                               MG_CAUSE_CANCEL};
+                                               MG_CAUSE_RELEASE, MG_CAUSE_CANCEL};
     for (size_t i = 0; i < COUNT(kinds); i++) {
         struct mg_http_exchange request = change(NOTED[i].path, NOTED[i].body);
         (void)fake_send(&request);

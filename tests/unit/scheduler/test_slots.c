@@ -158,6 +158,43 @@ START_TEST(a_slot_is_skipped_while_an_earlier_order_is_open)
 }
 END_TEST
 
+/* Would catch: a slot that is lost or moved on while it waits, and a queue without a bound. */
+START_TEST(a_slot_waits_until_an_earlier_order_has_ended)
+{
+    schedule_is(",\"overlap\":\"queue\"");
+    fake_store.slot_row.open = mg_slice_of("early later");
+    fake_store.slot_row.now_ms += 90 * MINUTE;
+    fake_store.slot_row.now_civil_ms += 90 * MINUTE;
+    fire_due();
+    ck_assert_int_eq(fake_store.slot_delay_ms, 5000);
+    ck_assert_int_eq(fake_store.settled, 0);
+    ck_assert_int_eq(fake_store.alerts, 0);
+    ck_assert_int_eq(fake_broker.acked, 1);
+    ck_assert_ptr_null(fake_store_order(order_id));
+    fake_store.slot_row.open = (struct mg_slice){NULL, 0};
+    fake_store.slot_row.ended_at_ms = fake_store.slot_row.now_ms - 5000;
+    fire_due();
+    ck_assert_int_eq(stage_order(order_id), MG_ORDER_PROCESSING);
+    ck_assert_int_eq(fake_store.last_slot.upcoming[0], SLOT + 30 * MINUTE); /* the next one that waits */
+}
+END_TEST
+
+START_TEST(of_too_many_slots_that_wait_the_oldest_are_missed)
+{
+    schedule_is(",\"overlap\":\"queue\"");
+    fake_store.slot_row.open = mg_slice_of("early");
+    fake_store.slot_row.now_ms += 102 * 30 * MINUTE;
+    fake_store.slot_row.now_civil_ms += 102 * 30 * MINUTE;
+    fire_due();
+    ck_assert_int_eq(fake_store.last_slot.end, MG_SLOT_END_MISSED);
+    ck_assert_int_eq(fake_store.last_slot.slots, 3);
+    ck_assert_int_eq(fake_store.last_slot.upcoming[0], SLOT + 3 * 30 * MINUTE);
+    ck_assert_str_eq(fake_store.last_slot_text,
+                     "more than 100 slots wait for earlier orders, and the oldest of them give way");
+    ck_assert_int_eq(fake_store.alerts, 1);
+}
+END_TEST
+
 /* Would catch: slots of an outage that come in a flood, or without an alert. */
 START_TEST(slots_of_an_outage_are_missed_together)
 {
@@ -252,6 +289,8 @@ int main(void)
     tcase_add_test(tests, an_order_id_that_is_not_the_slots_is_refused);
     tcase_add_test(tests, a_slot_that_is_not_due_changes_nothing);
     tcase_add_test(tests, a_slot_is_skipped_while_an_earlier_order_is_open);
+    tcase_add_test(tests, a_slot_waits_until_an_earlier_order_has_ended);
+    tcase_add_test(tests, of_too_many_slots_that_wait_the_oldest_are_missed);
     tcase_add_test(tests, slots_of_an_outage_are_missed_together);
     tcase_add_test(tests, a_slot_in_its_jitter_is_not_missed_with_the_one_before);
     tcase_add_test(tests, a_refused_order_is_recorded_and_alerted);

@@ -160,6 +160,17 @@ void fake_answer_count_failed(void)
     report_answer(0, NULL, 0);
 }
 
+void mg_store_forget_signals(struct mg_store *store, uint64_t epoch, const char *holder, int64_t bite,
+                             int64_t late_for_ms, mg_store_forget_signals_fn *done, void *arg)
+{
+    struct mg_err err;
+    assert(store == fake_counting_store() && arg == supervisor);
+    assert(epoch == 7 && strcmp(holder, "me") == 0 && bite == 1000 && late_for_ms == 86400000);
+    fake.forgets++;
+    (void)mg_err_set(&err, MG_TRANSIENT, "the disk is full");
+    done(arg, &fake.kept_signals, fake.is_forget_failing ? &err : NULL);
+}
+
 void mg_store_retire(struct mg_store *store, uint64_t epoch, const char *holder, int bite,
                      mg_store_retire_fn *done, void *arg)
 {
@@ -298,6 +309,7 @@ void fake_answer_write(void)
                                   : alert == MG_ALERT_ORDER_PASSED_BY             ? MG_WATCHED_PASSED_BY
                                   : alert == MG_ALERT_STANDSTILL                  ? MG_WATCHED_STANDSTILL
                                   : alert == MG_ALERT_LINE_HELD                   ? MG_WATCHED_LINES
+                                  : alert == MG_ALERT_SIGNAL_UNMATCHED            ? MG_WATCHED_SIGNALS
                                   : alert != MG_ALERT_SLOW_SWEEP                  ? MG_WATCHED_STUCK_ORDERS
                                   : strcmp(fake.alerts[i].subject, "sweeps") == 0 ? MG_WATCHED_SLOW_SWEEP
                                                                                   : MG_WATCHED_PARKED_CROWD;

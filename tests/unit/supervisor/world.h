@@ -13,6 +13,7 @@
 #include "fake_report.h"
 #include "io/store/owed.h"
 #include "io/store/schedules.h"
+#include "io/store/signal_rows.h"
 #include "supervisor.h"
 #include "wire/alert.h"
 #include "wire/command.h"
@@ -61,6 +62,9 @@ struct fake_world {
     int turn_count;
     const char *const (*lines)[FAKE_COLUMNS]; /* the row of figures; NULL: none */
     bool is_lines_unreadable;
+    struct mg_kept_figures kept_signals; /* the answer to each look */
+    bool is_forget_failing;
+    int forgets;
     bool is_unneeded_unreadable;
     int64_t wanted_takes_ms;
 

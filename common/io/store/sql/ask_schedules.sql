@@ -1,4 +1,4 @@
--- The schedules whose slots are due, or come next, the earliest first.
+-- The schedules with slots that are due, or come next, the earliest first.
 -- In this folder: psql -f ask_schedules.sql, with the values below.
 \set epoch '1'
 \set holder 'me'

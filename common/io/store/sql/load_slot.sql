@@ -20,6 +20,18 @@ SELECT s.definition, s.version, s.is_paused, floor(extract(epoch FROM s.next_slo
             LIMIT 16
         ) o
     ) AS open,
+    (
+        SELECT floor(extract(epoch FROM max(o.updated_at)) * 1000)::bigint
+        FROM (
+            SELECT p.updated_at, p.process_state
+            FROM schedule_run e
+            JOIN order_process p ON p.order_id = e.order_id
+            WHERE e.name = s.name AND e.slot <> k.slot
+            ORDER BY e.slot DESC
+            LIMIT 16
+        ) o
+        WHERE o.process_state IN ('processed', 'compensated', 'cancelled')
+    ) AS ended_at,
     EXISTS (SELECT FROM operator_alert a WHERE a.code = 'schedule_missed' AND a.subject = s.name AND a.closed_at IS NULL) AS is_alerted
 FROM clock k
 CROSS JOIN schedule s

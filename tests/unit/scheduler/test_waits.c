@@ -1,0 +1,122 @@
+/*
+ * Steps that wait for a signal: the status about it, and the end of a wait whose signal is kept under its
+ * key.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../suite.h"
+#include "stage.h"
+
+#define APPROVED(more)                                                                                        \
+    "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"approve\",\"wait\":{\"signal\":\"approved\"," \
+    "\"within\":\"10s\"" more "}},"                                                                           \
+    "{\"step\":\"charge\",\"service\":\"payment\",\"do\":{\"method\":\"POST\",\"path\":\"/c\"},"              \
+    "\"undo\":\"none\"}]}"
+#define KEYED APPROVED(",\"key\":\"payload.items[0]\"")
+
+static void submit(const char *notify)
+{
+    static const char FORMAT[] =
+        "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{\"items\":[\"ch_1\"]}%s}";
+    char body[256];
+    snprintf(body, sizeof(body), FORMAT, notify);
+    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                                .body = body,
+                                                .message_id = "o1",
+                                                .reply_to = "client",
+                                                .correlation_id = "c1"});
+    stage_settle();
+}
+
+static bool told(const char *text)
+{
+    return fake_broker_last("status") != NULL && strstr(fake_broker_last("status")->body, text) != NULL;
+}
+
+/* Would catch: a client that asks for statuses and never hears that a person has its order. */
+START_TEST(a_wait_is_a_status_for_clients_that_ask_for_steps)
+{
+    fake_store.definition = APPROVED(",\"title\":\"An \\\"order\\\"\"");
+    submit(",\"notify\":\"steps\"");
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+    ck_assert_int_eq(fake_broker_count("status"), 2);
+    ck_assert_msg(
+        told("\"seq\":2,\"status\":\"waiting\",") &&
+            told("\"step\":\"approve\",\"signal\":\"approved\",\"title\":\"An \\\"order\\\"\",\"until\":\""),
+        "%s", fake_broker_last("status")->body);
+    stage_act("s-1 o1 signal signal=approved by=ann payload={}");
+    ck_assert(told("\"seq\":3,\"status\":\"step_completed\""));
+}
+END_TEST
+
+/* Would catch: an order that is said to wait, and does not. */
+START_TEST(a_wait_that_a_kept_signal_ends_is_no_status)
+{
+    fake_store.definition =
+        "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"charge\",\"service\":\"payment\","
+        "\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"},"
+        "{\"step\":\"approve\",\"wait\":{\"signal\":\"approved\",\"within\":\"10s\"}}]}";
+    submit(",\"notify\":\"steps\"");
+    stage_act("s-1 o1 signal signal=approved by=ann payload={}");
+    stage_answer("o1.charge#1");
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
+    ck_assert(told("\"seq\":4,\"status\":\"processed\"")); /* after those of the two steps */
+}
+END_TEST
+
+START_TEST(a_wait_is_no_status_for_other_clients)
+{
+    fake_store.definition = APPROVED("");
+    submit("");
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+    ck_assert_int_eq(fake_broker_count("status"), 1);
+}
+END_TEST
+
+/* Would catch: an order that fails for want of a signal that had come in time. */
+START_TEST(a_wait_is_not_over_while_a_signal_is_kept_for_it)
+{
+    fake_store.definition = KEYED;
+    submit("");
+    int looks = fake_store.looks;
+    stage_act("due-1 o1 due step=approve attempt=1 by=s");
+    ck_assert_str_eq(fake_store.wait_over, ""); /* it is not over */
+    stage_pass(10001);
+    fake_store.is_matched = true;
+    stage_act("due-1 o1 due step=approve attempt=1 by=s");
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+    ck_assert_int_eq(fake_store.looks, looks + 1);
+    ck_assert_int_eq(strncmp(fake_store.wait_over, "o1 approved ch_1 ", 17), 0);
+    fake_store.is_matched = false; /* another order has it now */
+    stage_act("due-1 o1 due step=approve attempt=1 by=s");
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_FAILED);
+}
+END_TEST
+
+START_TEST(a_wait_without_a_key_ends_without_a_look)
+{
+    fake_store.definition = APPROVED("");
+    submit("");
+    stage_pass(10001);
+    fake_store.is_matched = true;
+    stage_act("due-1 o1 due step=approve attempt=1 by=s");
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_FAILED);
+    ck_assert_str_eq(fake_store.wait_over, "");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("waits");
+    TCase *tests = tcase_create("waits");
+    tcase_add_checked_fixture(tests, stage_start, stage_finish);
+    tcase_add_test(tests, a_wait_is_a_status_for_clients_that_ask_for_steps);
+    tcase_add_test(tests, a_wait_that_a_kept_signal_ends_is_no_status);
+    tcase_add_test(tests, a_wait_is_no_status_for_other_clients);
+    tcase_add_test(tests, a_wait_is_not_over_while_a_signal_is_kept_for_it);
+    tcase_add_test(tests, a_wait_without_a_key_ends_without_a_look);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
