@@ -173,9 +173,44 @@ def each_signal_with_a_key_is_taken_once_although_schedulers_die(s):
     assert s.rows("SELECT count(*) AS n, count(DISTINCT taken_by) AS orders FROM signal_by_key") == [{"n": 100, "orders": 100}]
 
 
-def by_key_quietly(s, key):
+def killed_after_the_commit(s, act):
+    """Each scheduler dies once it has committed a batch of `act`, and starts again."""
+    victim, = s.cluster.schedulers
+    environment = dict(victim.env)
+    victim.kill()
+    victim.env = {**environment, "MAKEGOOD_FAILPOINT": "scheduler_committed:1"}
+    victim.start()
+    act()
+    s.wait(lambda: not victim.is_running(), "the scheduler dies")
+    victim.env = environment
+    victim.start()
+
+
+@scenario()
+def what_follows_from_a_signal_with_a_key_goes_out_although_its_scheduler_dies(s):
+    """Would catch: a step that runs without a request, and an order that waits although its next signal has come: the signal's
+    message comes again, and its order has it."""
+    s.load_workflow("both", [signal_step("paid", "paid", within="10m", key="payload.id"),
+                             signal_step("packed", "packed", after=["paid"], within="10m", key="payload.id"),
+                             step("charge", "payment", after=["packed"], complete_within="10m")], complete_within="30m")
+    order = s.client.submit("both", {"id": "k"})
+    s.wait_step(order, "paid", "waiting")
+    by_key_quietly(s, "k", "packed")
+    s.wait(lambda: s.rows("SELECT FROM signal_by_key WHERE signal = 'packed'"), "the signal is kept")
+    killed_after_the_commit(s, lambda: by_key_quietly(s, "k"))
+    s.wait_step(order, "packed", "done")
+    s.client.wait_status(order, "processed")
+    last = s.client.submit("both", {"id": "last"})
+    by_key_quietly(s, "last")
+    s.wait_step(last, "packed", "waiting")
+    killed_after_the_commit(s, lambda: by_key_quietly(s, "last", "packed"))
+    s.client.wait_status(last, "processed")
+    s.assert_effects(last, {("charge", "payment"): "done"})
+
+
+def by_key_quietly(s, key, signal="paid"):
     """A signal whose sender wants no answer."""
-    body = {"v": 1, "command_id": f"evt_{key}", "command": "signal", "signal": "paid", "payload": key, "by": "psp", "key": key}
+    body = {"v": 1, "command_id": f"evt_{key}", "command": "signal", "signal": signal, "payload": key, "by": "psp", "key": key}
     s.client.publish(json.dumps(body), "scheduler.commands", exchange="makegood.commands", type="command", message_id=f"evt_{key}")
 
 
