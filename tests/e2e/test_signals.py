@@ -5,6 +5,7 @@ import tempfile
 import uuid
 
 from harness import COLLECTIONS, scenario, step
+from test_isolation import held
 
 
 def signal_step(name, signal="approved", after=(), **fields):
@@ -227,6 +228,19 @@ def a_signal_with_a_key_goes_to_one_order_of_two_and_the_next_to_the_other(s):
     assert s.step_state(second, "paid") == "waiting"
     assert by_key(s, "k", signal="paid")["signal"] == "taken"
     s.client.wait_status(second, "processed")
+
+
+@scenario()
+def a_signal_with_a_key_waits_for_an_order_that_is_locked(s):
+    """Would catch: a signal that is kept for ever and an order that waits for ever, because somebody has locked the order's row
+    when they met."""
+    s.load_workflow("paid", [signal_step("paid", "paid", key="payload.id"), step("charge", "payment", after=["paid"])])
+    order = s.client.submit("paid", {"id": "k"})
+    s.wait_step(order, "paid", "waiting")
+    with held(s, "SELECT FROM order_process WHERE order_id = %s FOR UPDATE", order.order_id):
+        by_key_quietly(s, "k")
+        s.wait(lambda: any(one.metric("makegood_scheduler_refusals_total") for one in s.cluster.schedulers), "the order is put aside", 30)
+    s.client.wait_status(order, "processed")
 
 
 SECRETS = tempfile.NamedTemporaryFile(mode="w", suffix=".secrets")  # pylint: disable=consider-using-with
