@@ -202,12 +202,13 @@ static struct mg_work *work_pop(struct mg_aside_order *order)
 }
 
 /* An operator gets an answer in time, and a supervisor asks again anyway. The rest waits, also a command that
- * was delivered before: its statuses may be owed. */
+ * was delivered before: its statuses may be owed. So does a kept signal, which nobody else looks for again.
+ */
 static void item_keep(const struct mg_asides *aside, struct mg_batch *batch, struct mg_aside_order *order,
                       struct mg_item *item)
 {
     bool comes_again = mg_command_comes_again(item);
-    if (item->command != NULL && !item->work->is_again && !comes_again) {
+    if (item->command != NULL && item->work->keyed == NULL && !item->work->is_again && !comes_again) {
         char text[MG_REFUSAL_TEXT_SIZE + 64];
         snprintf(text, sizeof(text), "%s: %s; nothing was changed",
                  order != NULL && order->is_listed ? "the order is set aside"

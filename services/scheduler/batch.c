@@ -203,7 +203,7 @@ static void keys_look(struct mg_batch *batch, struct mg_item *item)
         struct mg_slice open = item->fold->record->steps[__builtin_ctzll(left)].open;
         mg_buf_clear(&batch->scratch);
         if (open.data != NULL && mg_json_string(mg_json_find(open, "/key"), &batch->scratch)) {
-            mg_keyed_look(batch->keyed, item->work, mg_buf_slice(&batch->scratch));
+            mg_keyed_look(batch->keyed, item, mg_buf_slice(&batch->scratch));
         }
     }
 }

@@ -1,17 +1,17 @@
 /*
  * The path from a step's request back to the message that it follows from. A request that the broker refused
- * is a cause, too, and may send requests of other steps. But it ends with this process and is never
- * redelivered. So the cause of such a step has two parts, "ROOT/REFUSAL": the external cause, not acked yet,
- * and the refusal that followed from it. The request is made again when either part is redelivered (law 3,
- * re-creation). A refusal that follows from another has the same root, so there are never more than two
- * parts.
+ * is a cause, too, and may send requests of other steps. So is a kept signal that an order has found. But
+ * both end with this process and are never redelivered. So the cause of such a step has two parts,
+ * the root, the external cause that is not acked yet, and the one that followed from it. The request is made
+ * again when either part is redelivered (law 3, re-creation). A cause that follows from such a one has the
+ * same root, so there are never more than two parts.
  */
 #include "chain.h"
 
 #include <string.h>
 
-/* Not in any identity of a message: order ids, command ids and names of steps exclude it. */
-#define SEPARATOR '/'
+/* The unit separator. No identity of a cause has it: ids, names and keys exclude control characters. */
+#define SEPARATOR '\x1f'
 
 struct mg_slice mg_chain_root(struct mg_slice step_cause)
 {
@@ -36,7 +36,7 @@ bool mg_chain_is_sent_by(struct mg_slice step_cause, struct mg_slice cause)
     size_t rest = step_cause.len - cause.len; /* the separator and the other part */
     bool is_root =
         step_cause.data[cause.len] == SEPARATOR && memcmp(step_cause.data, cause.data, cause.len) == 0;
-    bool is_refusal =
+    bool is_last =
         step_cause.data[rest - 1] == SEPARATOR && memcmp(step_cause.data + rest, cause.data, cause.len) == 0;
-    return is_root || is_refusal;
+    return is_root || is_last;
 }

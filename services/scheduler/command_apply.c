@@ -142,6 +142,7 @@ bool mg_keyed_signal_read(struct mg_batch *batch, struct mg_item *item)
     item->cause =
         mg_slice_of(/* an id is one of its key's */
                     mg_arena_printf(batch->arena, "%.*s/%s", (int)identity.len, identity.data, found->key));
+    item->root = found->looker.root[0] != '\0' ? mg_slice_of(found->looker.root) : item->root;
     item->wants_event = true;
     return true;
 }

@@ -24,7 +24,7 @@ struct mg_item {
     struct mg_work *work;
     const char *order_id;
     struct mg_slice cause;         /* identity of the cause, the same at each delivery */
-    struct mg_slice root;          /* for a refused request: the external cause behind it; else absent */
+    struct mg_slice root;          /* the external cause behind one that is never redelivered; else absent */
     bool wants_event;              /* load the event that this cause made before */
     struct mg_event_record *event; /* that event; NULL: none */
     bool wants_sent_status;        /* load the status last sent for the order's state */

@@ -16,6 +16,7 @@ struct mg_look {
     struct mg_keyed *keyed;
     struct mg_work *work; /* held */
     bool is_own;          /* `work` is the signal's own message, and waits for the answer */
+    struct mg_looker looker;
     char signal[MG_NAME_MAX + 1], signal_id[MG_KEYED_ID_SIZE], key[MG_SIGNAL_KEY_MAX + 1];
 };
 
@@ -98,15 +99,17 @@ static void own_settle(struct mg_look *look)
     }
 }
 
-/* The kept signal, as a cause of the order: internal work, for which `look->work` waits. */
-static bool cause_add(struct mg_look *look, const char *order_id, const struct mg_kept_signal *signal)
+/* The kept signal, as a cause of the order: internal work, for which `look->work` waits. NULL: no memory. */
+static struct mg_work *cause_add(struct mg_look *look, const char *order_id,
+                                 const struct mg_kept_signal *signal)
 {
     struct mg_keyed_signal *found = calloc(1, sizeof(*found) + signal->payload.len);
     struct mg_work *work = found != NULL ? mg_inbox_add_internal(look->keyed->inbox, look->work) : NULL;
     if (work == NULL) {
         free(found);
-        return false;
+        return NULL;
     }
+    found->looker = look->looker;
     (void)snprintf(found->order_id, sizeof(found->order_id), "%s", order_id);
     (void)snprintf(found->signal, sizeof(found->signal), "%s", signal->signal);
     (void)snprintf(found->signal_id, sizeof(found->signal_id), "%s", signal->signal_id);
@@ -119,21 +122,26 @@ static bool cause_add(struct mg_look *look, const char *order_id, const struct m
     found->payload = (struct mg_slice){(const char *)(found + 1), signal->payload.len};
     work->keyed = found;
     (void)snprintf(work->order_id, sizeof(work->order_id), "%s", order_id);
-    return true;
+    return work;
+}
+
+static void look_fail_for_memory(struct mg_look *look)
+{
+    struct mg_err err;
+    (void)mg_err_set(&err, MG_TRANSIENT, "no memory");
+    look_fail(look, &err);
 }
 
 static void on_matched(void *arg, const char *order_id, const struct mg_kept_signal *signal,
                        const struct mg_err *err)
 {
     struct mg_look *look = arg;
-    struct mg_err no_memory;
     if (err != NULL) {
         look_fail(look, err);
         return;
     }
-    if (order_id != NULL && !cause_add(look, order_id, signal)) {
-        (void)mg_err_set(&no_memory, MG_TRANSIENT, "no memory");
-        look_fail(look, &no_memory);
+    if (order_id != NULL && cause_add(look, order_id, signal) == NULL) {
+        look_fail_for_memory(look);
         return;
     }
     bool is_own_found = order_id != NULL && strcmp(look->signal_id, signal->signal_id) == 0;
@@ -147,22 +155,51 @@ static void on_matched(void *arg, const char *order_id, const struct mg_kept_sig
 
 static void look_send(struct mg_look *look)
 {
-    mg_store_match_signal(look->keyed->inbox->shared->store, look->signal, look->key, on_matched, look);
+    bool is_orders = look->looker.order_id[0] != '\0';
+    const struct mg_signal_query query = {.signal = look->signal,
+                                          .key = look->key,
+                                          .signal_id = is_orders ? "" : look->signal_id,
+                                          .order_id = look->looker.order_id};
+    mg_store_match_signal(look->keyed->inbox->shared->store, &query, on_matched, look);
 }
 
-void mg_keyed_look(struct mg_keyed *keyed, struct mg_work *work, struct mg_slice key)
+void mg_keyed_look(struct mg_keyed *keyed, const struct mg_item *item, struct mg_slice key)
 {
     const char *slash = key.data != NULL ? memchr(key.data, '/', key.len) : NULL;
-    struct mg_look *look = slash != NULL ? look_create(keyed, work, false) : NULL;
+    struct mg_look *look = slash != NULL ? look_create(keyed, item->work, false) : NULL;
     if (look != NULL) {
+        struct mg_slice root = item->root.data != NULL ? item->root : item->cause;
         int name_len = (int)(slash - key.data);
+        (void)snprintf(look->looker.order_id, sizeof(look->looker.order_id), "%s", item->order_id);
+        (void)snprintf(look->looker.root, sizeof(look->looker.root), "%.*s", (int)root.len, root.data);
         (void)snprintf(look->signal, sizeof(look->signal), "%.*s", name_len, key.data);
         (void)snprintf(look->key, sizeof(look->key), "%.*s", (int)key.len - name_len - 1, slash + 1);
         look_send(look);
     }
 }
 
-static void on_kept(void *arg, enum mg_keep_result result, const struct mg_err *err)
+/* The signal comes again, and its order has it: that makes its effects again. */
+static void taken_again(struct mg_look *look, const char *order_id)
+{
+    const char *sender = &look->signal_id[strcspn(look->signal_id, "/") + 1];
+    bool is_client = sender[0] != '/';
+    const struct mg_kept_signal signal = {.signal = look->signal,
+                                          .signal_id = look->signal_id,
+                                          .key = look->key,
+                                          .by = is_client ? "client:" : &sender[1],
+                                          .client = is_client ? sender : NULL,
+                                          .payload = mg_slice_of("null")};
+    struct mg_work *work = cause_add(look, order_id, &signal);
+    if (work == NULL) {
+        look_fail_for_memory(look);
+        return;
+    }
+    work->is_again = true;
+    own_settle(look);
+    look_end(look);
+}
+
+static void on_kept(void *arg, enum mg_keep_result result, const char *taken_by, const struct mg_err *err)
 {
     struct mg_look *look = arg;
     if (err != NULL) {
@@ -174,6 +211,10 @@ static void on_kept(void *arg, enum mg_keep_result result, const struct mg_err *
         look_send(look);
         return;
     case MG_KEEP_TAKEN:
+        if (look->work->is_again && taken_by[0] != '\0') {
+            taken_again(look, taken_by);
+            return;
+        }
         own_answer(look, MG_COMMAND_DONE, MG_SIGNAL_DUPLICATE,
                    "this signal has come before, and an order has it");
         break;
@@ -237,6 +278,7 @@ void mg_keyed_end(struct mg_keyed *keyed, struct mg_work *work, bool is_next, bo
     if (look == NULL) {
         return;
     }
+    look->looker = found->looker;
     (void)snprintf(look->signal, sizeof(look->signal), "%s", found->signal);
     (void)snprintf(look->signal_id, sizeof(look->signal_id), "%s", found->signal_id);
     (void)snprintf(look->key, sizeof(look->key), "%s", found->key);

@@ -2,22 +2,35 @@
  * Signals with a key. Such a signal is kept in the store first, then its order is looked for; an order that
  * has begun to wait with a key looks for kept signals after its commit (io/store/signal_rows.h). What a look
  * finds is a further cause of the order, decided in a batch as every other, and followed by another look
- * until none finds anything. The ack of the first message waits for the last one.
+ * until none finds anything. The ack of the first message waits for the last one, and its redelivery makes
+ * the effects of all of them again (law 3, re-creation): a message of a signal finds an order for this signal
+ * alone, or the one that has it; a look of an order finds this order alone, and what follows has the order's
+ * cause as its root (chain.h).
  */
 #ifndef MG_SCHEDULER_KEYED_SIGNALS_H
 #define MG_SCHEDULER_KEYED_SIGNALS_H
 
 #include "inbox.h"
+#include "item.h"
 #include "outbox.h"
 
 #include "wire/command.h"
 
-/* Where a look leads: a kept signal and its order. Of one piece of internal work. */
 /* The id that a sender gave, with the sender, as two may give one id: "ID/CLIENT", or of an operator
  * "ID//NAME". */
 #define MG_KEYED_ID_SIZE (MG_COMMAND_ID_MAX + 2 + MG_COMMAND_BY_MAX + 1)
+/* The longest identity of a cause is that of a signal with a key. */
+#define MG_KEYED_ROOT_SIZE (MG_NAME_MAX + 1 + MG_KEYED_ID_SIZE + 1 + MG_SIGNAL_KEY_MAX + 1)
 
+/* Whose look it is. */
+struct mg_looker {
+    char order_id[MG_ORDER_ID_MAX + 1]; /* an order's own look; "": a signal's, for any order */
+    char root[MG_KEYED_ROOT_SIZE];      /* of what follows; "": the signal that is found */
+};
+
+/* Where a look leads: a kept signal and its order. Of one piece of internal work. */
 struct mg_keyed_signal {
+    struct mg_looker looker;
     char order_id[MG_ORDER_ID_MAX + 1];
     char signal[MG_NAME_MAX + 1], signal_id[MG_KEYED_ID_SIZE], key[MG_SIGNAL_KEY_MAX + 1];
     char by[MG_COMMAND_BY_MAX + 1], client[MG_NAME_MAX + 1];
@@ -43,8 +56,9 @@ void mg_keyed_finish(struct mg_keyed *keyed);
 /* Takes over the work, a command SIGNAL with a key: it is settled once the signal is kept, and its answer
  * sent. */
 void mg_keyed_signal_keep(struct mg_keyed *keyed, struct mg_work *work, const struct mg_command *command);
-/* Looks for kept signals of the key "NAME/KEY", with which a step waits. The ack of `work` waits for it. */
-void mg_keyed_look(struct mg_keyed *keyed, struct mg_work *work, struct mg_slice key);
+/* Looks for kept signals of the key "NAME/KEY", with which a step of the item's order waits. The ack of the
+ * item's work waits for it. */
+void mg_keyed_look(struct mg_keyed *keyed, const struct mg_item *item, struct mg_slice key);
 /* The end of internal work with a kept signal. `is_next`: look for the next one. `is_refused`: the order with
  * its key refuses this one. */
 void mg_keyed_end(struct mg_keyed *keyed, struct mg_work *work, bool is_next, bool is_refused);

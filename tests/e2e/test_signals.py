@@ -6,6 +6,7 @@ import tempfile
 import uuid
 
 from harness import COLLECTIONS, scenario, step
+from test_isolation import held
 
 
 def signal_step(name, signal="approved", after=(), **fields):
@@ -189,9 +190,44 @@ def each_signal_with_a_key_is_taken_once_although_schedulers_die(s):
     assert s.rows("SELECT count(*) AS n, count(DISTINCT taken_by) AS orders FROM signal_by_key") == [{"n": 100, "orders": 100}]
 
 
-def by_key_quietly(s, key):
+def killed_after_the_commit(s, act):
+    """Each scheduler dies once it has committed a batch of `act`, and starts again."""
+    victim, = s.cluster.schedulers
+    environment = dict(victim.env)
+    victim.kill()
+    victim.env = {**environment, "MAKEGOOD_FAILPOINT": "scheduler_committed:1"}
+    victim.start()
+    act()
+    s.wait(lambda: not victim.is_running(), "the scheduler dies")
+    victim.env = environment
+    victim.start()
+
+
+@scenario()
+def what_follows_from_a_signal_with_a_key_goes_out_although_its_scheduler_dies(s):
+    """Would catch: a step that runs without a request, and an order that waits although its next signal has come: the signal's
+    message comes again, and its order has it."""
+    s.load_workflow("both", [signal_step("paid", "paid", within="10m", key="payload.id"),
+                             signal_step("packed", "packed", after=["paid"], within="10m", key="payload.id"),
+                             step("charge", "payment", after=["packed"], complete_within="10m")], complete_within="30m")
+    order = s.client.submit("both", {"id": "k"})
+    s.wait_step(order, "paid", "waiting")
+    by_key_quietly(s, "k", "packed")
+    s.wait(lambda: s.rows("SELECT FROM signal_by_key WHERE signal = 'packed'"), "the signal is kept")
+    killed_after_the_commit(s, lambda: by_key_quietly(s, "k"))
+    s.wait_step(order, "packed", "done")
+    s.client.wait_status(order, "processed")
+    last = s.client.submit("both", {"id": "last"})
+    by_key_quietly(s, "last")
+    s.wait_step(last, "packed", "waiting")
+    killed_after_the_commit(s, lambda: by_key_quietly(s, "last", "packed"))
+    s.client.wait_status(last, "processed")
+    s.assert_effects(last, {("charge", "payment"): "done"})
+
+
+def by_key_quietly(s, key, signal="paid"):
     """A signal whose sender wants no answer."""
-    body = {"v": 1, "command_id": f"evt_{key}", "command": "signal", "signal": "paid", "payload": key, "by": "psp", "key": key}
+    body = {"v": 1, "command_id": f"evt_{key}", "command": "signal", "signal": signal, "payload": key, "by": "psp", "key": key}
     s.client.publish(json.dumps(body), "scheduler.commands", exchange="makegood.commands", type="command", message_id=f"evt_{key}")
 
 
@@ -208,6 +244,19 @@ def a_signal_with_a_key_goes_to_one_order_of_two_and_the_next_to_the_other(s):
     assert s.step_state(second, "paid") == "waiting"
     assert by_key(s, "k", signal="paid")["signal"] == "taken"
     s.client.wait_status(second, "processed")
+
+
+@scenario()
+def a_signal_with_a_key_waits_for_an_order_that_is_locked(s):
+    """Would catch: a signal that is kept for ever and an order that waits for ever, because somebody has locked the order's row
+    when they met."""
+    s.load_workflow("paid", [signal_step("paid", "paid", key="payload.id"), step("charge", "payment", after=["paid"])])
+    order = s.client.submit("paid", {"id": "k"})
+    s.wait_step(order, "paid", "waiting")
+    with held(s, "SELECT FROM order_process WHERE order_id = %s FOR UPDATE", order.order_id):
+        by_key_quietly(s, "k")
+        s.wait(lambda: any(one.metric("makegood_scheduler_refusals_total") for one in s.cluster.schedulers), "the order is put aside", 30)
+    s.client.wait_status(order, "processed")
 
 
 SECRETS = tempfile.NamedTemporaryFile(mode="w", suffix=".secrets")  # pylint: disable=consider-using-with

@@ -680,10 +680,10 @@ void mg_store_keep_signal(struct mg_store *store, const struct mg_kept_signal *s
     abort();
 }
 
-void mg_store_match_signal(struct mg_store *store, const char *signal, const char *key,
+void mg_store_match_signal(struct mg_store *store, const struct mg_signal_query *query,
                            mg_store_match_fn *done, void *arg)
 {
-    (void)store, (void)signal, (void)key;
+    (void)store, (void)query;
     fake_store.looks++;
     call_add(CALL_MATCH, arg)->fn.match = done;
 }

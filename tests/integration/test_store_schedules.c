@@ -292,6 +292,71 @@ START_TEST(a_slot_that_waits_stays_the_next_one)
 }
 END_TEST
 
+/* An order of a slot, in a write of its own. */
+struct firing {
+    struct mg_order_record record;
+    struct mg_event_record event;
+    struct mg_slot_write slot;
+    struct mg_order_write write;
+};
+
+static struct mg_order_write *fire(struct firing *firing, const char *order_id, int64_t slot_ms)
+{
+    order_make(&firing->record, order_id);
+    firing->slot = (struct mg_slot_write){.schedule = "nightly",
+                                          .order_id = order_id,
+                                          .slot_ms = slot_ms,
+                                          .slots = 1,
+                                          .text = "",
+                                          .by = "me",
+                                          .version = 1,
+                                          .is_moved = true,
+                                          .upcoming_count = 1,
+                                          .upcoming = {slot_ms + 24 * HOUR},
+                                          .next_at_ms = slot_ms + 24 * HOUR};
+    firing->write = write_make(&firing->record, 0, &firing->event, "c-1");
+    firing->write.slot = &firing->slot;
+    return &firing->write;
+}
+
+/* slot_once. Would catch: a slot that two schedulers make an order of, each, or that one of them records as
+ * missed after the other has made its order. */
+START_TEST(two_writers_of_one_slot_make_one_order)
+{
+    enum { ROUNDS = 40 };
+    static struct rig other;
+    static struct firing firings[2];
+    rig_start(&other);
+    for (int i = 0; i < ROUNDS; i++) {
+        char order_id[16];
+        int64_t slot_ms = SLOT + i * 24 * HOUR;
+        (void)snprintf(order_id, sizeof(order_id), "slot-%d", i);
+        struct mg_order_write *one = fire(&firings[0], order_id, slot_ms),
+                              *two = fire(&firings[1], order_id, slot_ms);
+        struct mg_slot_write missed = firings[1].slot;
+        missed.end = MG_SLOT_END_MISSED;
+        bool is_missed = i % 4 == 3;
+        mg_store_commit(rig.store, one, 1, rig_done, &rig);
+        if (is_missed) {
+            mg_store_settle_slot(other.store, &missed, rig_done, &other);
+        } else {
+            mg_store_commit(other.store, two, 1, rig_done, &other);
+        }
+        rig_wait_answer(&rig);
+        rig_wait_answer(&other);
+        int done = (one->result == MG_WRITE_DONE) + (!is_missed && two->result == MG_WRITE_DONE);
+        ck_assert_msg(done == 1, "round %d: %d of two writers have made the order", i, done);
+    }
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) || ' ' || count(DISTINCT order_id) || ' ' ||"
+                                     " count(*) FILTER (WHERE what = 'order') FROM schedule_run"),
+                     "40 40 40");
+    ck_assert_str_eq(rig_value(&rig, "SELECT (extract(epoch FROM next_slot)::bigint - 1774747800) / 86400"
+                                     " FROM schedule"),
+                     "40");
+    rig_finish(&other);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store schedules");
@@ -305,6 +370,7 @@ int main(void)
     tcase_add_test(tests, schedules_are_bounded);
     tcase_add_test(tests, due_slots_and_the_orders_before_are_found);
     tcase_add_test(tests, a_slot_that_waits_stays_the_next_one);
+    tcase_add_test(tests, two_writers_of_one_slot_make_one_order);
     suite_add_tcase(suite, tests);
     return store_main(suite, "schedules");
 }

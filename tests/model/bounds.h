@@ -44,6 +44,18 @@
 #ifndef GUARDS
 #define GUARDS 0 /* 1: the second step has a condition; 2: the first one has, and the second one needs it */
 #endif
+#ifndef WAIT
+#define WAIT 0 /* a step calls nothing and waits for a signal. 1: the second step; 2: the first one */
+#endif
+#ifndef WAIT_SKIPS
+#define WAIT_SKIPS 0 /* without a signal in time the step is skipped, else it fails */
+#endif
+#ifndef SIGNALS
+#define SIGNALS 1 /* 1: one that ends the step; 2: also one that refuses it */
+#endif
+#ifndef CANCELS
+#define CANCELS 0 /* an operator cancels the order once, at any time */
+#endif
 #ifndef FORGETS
 #define FORGETS 0 /* the service recognises no key: it acts on every do */
 #endif
@@ -83,10 +95,11 @@
 #define BROKEN_TRUTH       128 /* done without having been done, undone without having been undone */
 #define BROKEN_ERROR       256 /* in error without need of a person */
 #define BROKEN_GUARD       1024 /* a step ran, or was skipped, against its condition; or that was judged twice */
-#define BROKEN_DOUBT       2048 /* a step in doubt is done again without leave, or loses its doubt */
-#define BROKEN_COMMAND     4096 /* one command of an operator changed the order twice */
-#define BROKEN_PIVOT       8192 /* a step is undone although the pivot is in effect */
-#define BROKEN_BOUND       512  /* not of Makegood: a queue of the model is too short */
+#define BROKEN_DOUBT       2048  /* a step in doubt is done again without leave, or loses its doubt */
+#define BROKEN_COMMAND     4096  /* one command of an operator changed the order twice */
+#define BROKEN_PIVOT       8192  /* a step is undone although the pivot is in effect */
+#define BROKEN_SIGNAL      16384 /* a signal counts twice, is lost, or its step has two ends or none */
+#define BROKEN_BOUND       512   /* not of Makegood: a queue of the model is too short */
 
 /* The complete-by of the order. */
 #define ORDER_IN_TIME   0

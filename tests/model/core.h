@@ -117,6 +117,12 @@ static bool has_pivot(int step)
 #endif
 }
 
+/* The step waits for a signal. */
+static bool is_wait(int step)
+{
+    return WAIT != 0 && step == 2 - WAIT;
+}
+
 static void plan_init(void)
 {
     is_telling = getenv("MODEL_TELL") != NULL;
@@ -128,14 +134,18 @@ static void plan_init(void)
     for (int i = 0; i < 2; i++) {
         plan.steps[i] = (struct mg_step_plan){.after = i == 1 && !IN_PARALLEL ? 1 : 0,
                                               .needs = has_need(i) ? 1 : 0,
-                                              .has_guard = has_guard(i),
+                                              .has_guard = has_guard(i) || is_wait(i),
+                                              .is_wait = is_wait(i),
+                                              .is_signal = is_wait(i),
+                                              .is_skipped_when_over = is_wait(i) && WAIT_SKIPS,
+                                              .wait_ms = LONG_MS,
                                               .complete_within_ms = LONG_MS,
                                               .undo_complete_within_ms = LONG_MS,
                                               .retry = retry,
                                               .undo_retry = retry,
                                               .on_unknown = ON_UNKNOWN,
                                               .has_verify = ON_UNKNOWN == MG_ON_UNKNOWN_VERIFY,
-                                              .has_undo = !is_pivot(i),
+                                              .has_undo = !is_pivot(i) && !is_wait(i),
                                               .is_pivot = has_pivot(i),
                                               .learn = (enum mg_learn)LEARN,
                                               .needs_result = LEARN != 0,
@@ -214,6 +224,8 @@ static void order_read(const struct Row *row, int passed_step, bool is_soon_over
         step->generation = RENEWED_AT(row, i) != 0;
         step->quiet_at_ms = quiet_at_ms(row, i);
         step->due_at_ms = due_at_ms(row, i, is_soon_over || i == passed_step);
+        bool is_open = is_wait(i) && row->state[i] == MG_STEP_WAITING;
+        step->reason = is_open ? MG_REASON_AWAITING_SIGNAL : MG_REASON_NONE;
         step->complete_by_ms = mg_step_is_running(step) ? complete_by_ms(i, row->attempt[i]) : 0;
     }
 }
@@ -309,6 +321,56 @@ static void order_write(const struct mg_cause *cause, struct Row *row)
     }
 }
 
+/* ---- signals ---- */
+
+/* The effect of a signal on its step (signal_apply.c). */
+static enum mg_signal_fact fact_of(const struct Row *row, int step, int word)
+{
+    enum mg_signal_fact end = word == SIGNAL_YES ? MG_SIGNAL_FACT_DONE : MG_SIGNAL_FACT_REFUSED;
+#ifdef WITHOUT_LATENESS
+    return row->state[step] != MG_STEP_PENDING ? end : MG_SIGNAL_FACT_KEPT;
+#else
+    return row->state[step] == MG_STEP_WAITING ? end : MG_SIGNAL_FACT_KEPT;
+#endif
+}
+
+#if WAIT
+/* Of the signals that came before the step began (kept_signals.c): the first of them decides. */
+static enum mg_signal_fact kept_fact(const struct Row *row)
+{
+#ifdef WITHOUT_KEPT_FACTS
+    (void)row;
+    return MG_SIGNAL_FACT_NONE;
+#else
+    return row->kept[0] == 0                ? MG_SIGNAL_FACT_NONE
+           : row->kept[0] == 1 + SIGNAL_YES ? MG_SIGNAL_FACT_DONE
+                                            : MG_SIGNAL_FACT_REFUSED;
+#endif
+}
+
+static bool is_signal_known(const struct Row *row, int m)
+{
+#ifdef WITHOUT_SIGNAL_IDENTITY
+    (void)row, (void)m;
+    return false;
+#else
+    return TYPE(m) == SIGNAL && (row->known >> WORD(m) & 1);
+#endif
+}
+#else
+static enum mg_signal_fact kept_fact(const struct Row *row)
+{
+    (void)row;
+    return MG_SIGNAL_FACT_NONE;
+}
+
+static bool is_signal_known(const struct Row *row, int m)
+{
+    (void)row, (void)m;
+    return false;
+}
+#endif
+
 static struct mg_cause cause_of(const struct Row *row, int m)
 {
     static const enum mg_cause_kind KINDS[] = {[SUBMISSION] = MG_CAUSE_SUBMITTED,
@@ -318,7 +380,9 @@ static struct mg_cause cause_of(const struct Row *row, int m)
                                                [EXPIRED] = MG_CAUSE_EXPIRED,
                                                [OWED] = MG_CAUSE_OWED,
                                                [UNPUBLISHABLE] = MG_CAUSE_UNPUBLISHABLE,
-                                               [RESUME] = MG_CAUSE_RESUME};
+                                               [RESUME] = MG_CAUSE_RESUME,
+                                               [SIGNAL] = MG_CAUSE_SIGNAL,
+                                               [CANCEL] = MG_CAUSE_CANCEL};
     struct mg_cause cause = {
         .kind = KINDS[TYPE(m)], .step = names_step(m) ? STEP(m) : -1, .attempt = (uint32_t)ATTEMPT(m)};
     if (TYPE(m) == REPLY) {
@@ -338,6 +402,8 @@ static struct mg_cause cause_of(const struct Row *row, int m)
 #endif
     } else if (TYPE(m) == UNPUBLISHABLE) {
         cause.unpublishable.executed = WORD(m) ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO;
+    } else if (TYPE(m) == SIGNAL) {
+        cause.signal.fact = fact_of(row, cause.step, WORD(m));
     } else if (TYPE(m) == RESUME) {
         cause.resume.is_repeat = WORD(m) == RESUME_REPEAT;
 #ifndef WITHOUT_BASIS
@@ -372,7 +438,7 @@ static void decision_append(const struct mg_decision *more)
 }
 
 /* The verdict that follows in the same fold, as mg_fold_cause has it: at most one step has a condition. */
-static void facts_decide(const struct mg_context *context)
+static void facts_decide(const struct Row *row, const struct mg_context *context)
 {
     static struct mg_decision more;
     int step = asked_step(&decision);
@@ -380,8 +446,9 @@ static void facts_decide(const struct mg_context *context)
     if (step < 0) {
         return;
     }
-    const struct mg_cause cause = {
-        .kind = MG_CAUSE_FACTS, .step = step, .facts = {.fact = (enum mg_fact)FACT}};
+    const struct mg_cause cause = {.kind = MG_CAUSE_FACTS,
+                                   .step = step,
+                                   .facts = {.fact = (enum mg_fact)FACT, .signal = kept_fact(row)}};
     if (mg_order_decide(&plan, context, &cause, &order, &more) == MG_GO) {
         facts++;
         assert(asked_step(&more) < 0);
@@ -408,6 +475,20 @@ static void resume_unguard(const struct mg_cause *cause)
     }
 }
 
+/* A late signal is taken for one in time. */
+static void signal_unguard(const struct mg_cause *cause)
+{
+#ifdef WITHOUT_LATENESS
+    struct mg_step *step = &order.steps[2 - WAIT];
+    if (cause->kind == MG_CAUSE_SIGNAL && step->state != MG_STEP_PENDING) {
+        step->state = MG_STEP_WAITING;
+        step->reason = MG_REASON_AWAITING_SIGNAL;
+    }
+#else
+    (void)cause;
+#endif
+}
+
 static enum mg_verdict decide(const struct Row *row, const struct mg_cause *cause, bool is_gate_closed,
                               bool is_soon_over)
 {
@@ -418,12 +499,13 @@ static enum mg_verdict decide(const struct Row *row, const struct mg_cause *caus
     context.gate[0] = context.gate[1] = is_gate_closed ? MG_REASON_BREAKER_OPEN : MG_REASON_NONE;
     order_read(row, cause->kind == MG_CAUSE_DUE ? cause->step : -1, is_soon_over);
     resume_unguard(cause);
+    signal_unguard(cause);
 #ifdef WITHOUT_PIVOT_POLICY
     plan.steps[1].on_unknown = order.goal == MG_GOAL_PROCESSED ? ON_UNKNOWN : MG_ON_UNKNOWN_OPERATOR;
 #endif
     enum mg_verdict verdict = mg_order_decide(&plan, &context, cause, &order, &decision);
     if (verdict == MG_GO) {
-        facts_decide(&context);
+        facts_decide(row, &context);
     }
     return verdict;
 }

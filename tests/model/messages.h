@@ -11,7 +11,20 @@
 #include "core/words.h"
 
 /* 0: none. */
-enum message { NO_MESSAGE, SUBMISSION, REPLY, OVERDUE, DUE, EXPIRED, OWED, REQUEST, UNPUBLISHABLE, RESUME };
+enum message {
+    NO_MESSAGE,
+    SUBMISSION,
+    REPLY,
+    OVERDUE,
+    DUE,
+    EXPIRED,
+    OWED,
+    REQUEST,
+    UNPUBLISHABLE,
+    RESUME,
+    SIGNAL,
+    CANCEL
+};
 
 enum { MARKED = 1 }; /* by the broker as redelivered, or by its sender as sent again */
 
@@ -27,9 +40,12 @@ static int message(int type, int step, int attempt, int word)
 /* The word of a resume: whether it has its step's do repeated. */
 enum { RESUME_ORDER, RESUME_REPEAT };
 
+/* The word of a signal: it ends its step, or refuses it. The two have two ids. */
+enum { SIGNAL_YES, SIGNAL_NO };
+
 static bool names_step(int m)
 {
-    bool is_of_order = TYPE(m) == SUBMISSION || TYPE(m) == EXPIRED || TYPE(m) == OWED;
+    bool is_of_order = TYPE(m) == SUBMISSION || TYPE(m) == EXPIRED || TYPE(m) == OWED || TYPE(m) == CANCEL;
     return !is_of_order && (TYPE(m) != RESUME || WORD(m) == RESUME_REPEAT);
 }
 
@@ -114,7 +130,8 @@ static void tell(const char *what, int m)
                                         [OVERDUE] = "overdue",       [DUE] = "due",
                                         [EXPIRED] = "expired",       [OWED] = "owed",
                                         [REQUEST] = "request",       [UNPUBLISHABLE] = "unpublishable",
-                                        [RESUME] = "resume"};
+                                        [RESUME] = "resume",         [SIGNAL] = "signal",
+                                        [CANCEL] = "cancel"};
     static const char *const WORDS[] = {"done",
                                         "done, open",
                                         "refused, executed no",
@@ -139,6 +156,9 @@ static void tell(const char *what, int m)
     }
     if (m != 0 && (TYPE(m) == REQUEST || TYPE(m) == REPLY)) {
         printf(": %s", TYPE(m) == REPLY ? WORDS[WORD(m)] : mg_kind_name((enum mg_kind)WORD(m)));
+    }
+    if (m != 0 && TYPE(m) == SIGNAL) {
+        printf(": %s", WORD(m) == SIGNAL_YES ? "yes" : "no");
     }
     printf("%s\n", m & MARKED ? " (again)" : "");
 }

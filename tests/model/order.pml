@@ -24,6 +24,10 @@ typedef Row {
 #if COMMANDS
     byte renewed_at[2]; /* first attempt under the key of generation 1 */
 #endif
+#if WAIT
+    byte kept[2];     /* signals that came before their step began, in the order of their coming: word + 1 */
+    byte known;       /* signals among the order's events, one bit each */
+#endif
     short cause[2]    /* message that caused the running attempt */
 };
 
@@ -67,6 +71,14 @@ byte commands = COMMANDS; /* left */
 byte resumed;             /* commands that changed the order */
 byte repeats;             /* steps, one bit each, that an operator lets out once more */
 bit is_basis;             /* the row has not changed since the command */
+#endif
+
+#if WAIT
+/* Signals: one bit each. */
+byte sent; /* and the cancellation */
+byte taken;      /* it has ended its step */
+byte counted[2]; /* commits in which it counted */
+byte ends;       /* of the step that waits */
 #endif
 
 /* The remote services. */
@@ -338,6 +350,19 @@ end_idle:
     }
 }
 
+#if WAIT
+/* A client, at any time of the order; and an operator. */
+proctype client()
+{
+end_idle:
+    if
+    :: atomic { c_expr { (may_signal(SIGNAL_YES)) } -> c_code { signal_send(SIGNAL_YES); }; goto end_idle }
+    :: atomic { SIGNALS > 1 && c_expr { (may_signal(SIGNAL_NO)) } -> c_code { signal_send(SIGNAL_NO); }; goto end_idle }
+    :: atomic { CANCELS && c_expr { (may_cancel()) } -> c_code { cancel_send(); }; goto end_idle }
+    fi
+}
+#endif
+
 /* Events of the world: deadlines, and a failover that loses the newest commit. */
 proctype clock()
 {
@@ -385,6 +410,9 @@ init {
         run supervisor();
 #endif
         run service();
+#if WAIT
+        run client();
+#endif
         run clock();
         run end()
     }

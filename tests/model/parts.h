@@ -131,6 +131,39 @@ static void ask(int scheduler, int step)
     }
 }
 
+/* ---- the sender of signals ---- */
+
+#if WAIT
+enum { SENT_CANCEL = 4 };
+
+/* Each signal is sent once. */
+static bool may_signal(int word)
+{
+    return now.row.is_stored && !(now.sent >> word & 1) && now.inbox[INBOX - 1] == 0;
+}
+
+static bool may_cancel(void)
+{
+    return is_open() && !(now.sent & SENT_CANCEL) && now.inbox[INBOX - 1] == 0;
+}
+
+static void cancel_send(void)
+{
+    int m = message(CANCEL, 0, 0, 0);
+    tell("an operator sends a", m);
+    now.sent |= SENT_CANCEL;
+    inbox_put(m);
+}
+
+static void signal_send(int word)
+{
+    int m = message(SIGNAL, 2 - WAIT, 0, word);
+    tell("a client sends a", m);
+    now.sent |= 1 << word;
+    inbox_put(m);
+}
+#endif
+
 /* ---- the remote service ---- */
 
 /* The keys of a step's dos, one bit each: each generation has its own. */
@@ -197,7 +230,7 @@ static bool is_spent(int m)
     if (TYPE(m) == DUE) { /* the sweep asks again */
         return now.row.attempt[STEP(m)] != ATTEMPT(m) || now.row.due[STEP(m)] == DUE_NEVER;
     }
-    return decide(&now.row, &cause, false, true) != MG_GO;
+    return is_signal_known(&now.row, m) || decide(&now.row, &cause, false, true) != MG_GO;
 }
 
 /* A call that changes nothing: its key is known. */
@@ -275,7 +308,7 @@ static void guard_check(void)
 {
     const struct Row *row = &now.row;
     for (int i = 0; i < 2; i++) {
-        bool is_skipped = row->state[i] == MG_STEP_SKIPPED;
+        bool is_skipped = row->state[i] == MG_STEP_SKIPPED && !is_wait(i);
         bool is_wrong = !is_to_run(i) && now.done_keys[i] != 0;
         bool is_wrongly_skipped = is_skipped && (is_to_run(i) || FACT != FACT_SKIP);
         bool is_left = row->order == MG_ORDER_PROCESSED && is_skipped != !is_to_run(i);
@@ -319,8 +352,12 @@ static void check(void)
     forget();
     guard_check();
     pivot_check(&now.row);
+    signal_check();
     const struct Row *row = &now.row;
     for (int i = 0; i < 2; i++) {
+        if (is_wait(i)) {
+            continue; /* it calls nothing */
+        }
         bool is_done = row->state[i] == MG_STEP_DONE;
         if (is_done && now.done_keys[i] == 0) {
             now.broken |= BROKEN_TRUTH;
@@ -333,7 +370,7 @@ static void check(void)
         if (row->order == MG_ORDER_PROCESSED && is_to_run(i) && (now.effects[i] != 1 || now.is_undone[i])) {
             now.broken |= BROKEN_PROCESSED;
         }
-        if (row->order == MG_ORDER_COMPENSATED && now.effects[i] != 0) {
+        if ((row->order == MG_ORDER_COMPENSATED || row->order == MG_ORDER_CANCELLED) && now.effects[i] != 0) {
             now.broken |= BROKEN_COMPENSATED;
         }
 #endif

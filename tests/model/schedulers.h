@@ -206,6 +206,85 @@ static void doubt_check(const struct mg_cause *cause, const struct Row *row)
     }
 }
 
+#if WAIT
+/* One end of the step that waits, by the signal that is named or by none. */
+static void signal_end_check(const struct Row *row, const struct mg_transition *transition, int m)
+{
+    int word = TYPE(m) == SIGNAL ? 1 + WORD(m) : row->kept[0];
+    bool is_refused = transition->reason == MG_REASON_SIGNAL_REFUSED;
+    bool is_by_signal = transition->to == MG_STEP_DONE || is_refused;
+    if (is_by_signal && word != 1 + (is_refused ? SIGNAL_NO : SIGNAL_YES)) {
+        now.broken |= BROKEN_SIGNAL;
+    }
+    if (is_by_signal) {
+        now.taken |= word == 0 ? 0 : 1 << (word - 1);
+    }
+    if (now.ends++ > 0) {
+        now.broken |= BROKEN_SIGNAL;
+    }
+}
+
+/* The signal is an event, and is kept if its step has not begun. */
+static void signal_write(struct Row *row, const struct mg_cause *cause, int m)
+{
+    for (int i = 0; i < decision.transition_count; i++) {
+        const struct mg_transition *transition = &decision.transitions[i];
+        bool is_end = transition->to == MG_STEP_DONE || transition->to == MG_STEP_FAILED ||
+                      transition->to == MG_STEP_SKIPPED;
+        if (transition->step == 2 - WAIT && is_end) {
+            signal_end_check(row, transition, m);
+        }
+    }
+    if (TYPE(m) != SIGNAL) {
+        return;
+    }
+    now.counted[WORD(m)]++;
+    row->known |= 1 << WORD(m);
+#ifndef WITHOUT_KEEPING
+    if (cause->signal.fact == MG_SIGNAL_FACT_KEPT) {
+        row->kept[row->kept[0] == 0 ? 0 : 1] = (unsigned char)(1 + WORD(m));
+    }
+#endif
+}
+
+/* A signal counts once, and has ended its step or is kept by it. No step waits that keeps one. */
+static void signal_check(void)
+{
+    const struct Row *row = &now.row;
+    for (int word = SIGNAL_YES; word <= SIGNAL_NO; word++) {
+        bool is_kept = row->kept[0] == 1 + word || row->kept[1] == 1 + word;
+        bool is_lost = (now.counted[word] != 0) && !is_kept && !(now.taken >> word & 1);
+        now.broken |= now.counted[word] > 1 || is_lost ? BROKEN_SIGNAL : 0;
+    }
+    now.broken |= row->state[2 - WAIT] == MG_STEP_WAITING && row->kept[0] != 0 ? BROKEN_SIGNAL : 0;
+}
+
+/* A signal is acked once it is stored, or if it is late. */
+static void signal_ack_check(int m)
+{
+    const struct Row *row = &now.row;
+    bool is_awaited = is_open() && row->goal == MG_GOAL_PROCESSED &&
+                      (row->state[2 - WAIT] == MG_STEP_PENDING || row->state[2 - WAIT] == MG_STEP_WAITING);
+    if (TYPE(m) == SIGNAL && is_awaited && now.counted[WORD(m)] == 0) {
+        now.broken |= BROKEN_SIGNAL;
+    }
+}
+#else
+static void signal_write(struct Row *row, const struct mg_cause *cause, int m)
+{
+    (void)row, (void)cause, (void)m;
+}
+
+static void signal_check(void)
+{
+}
+
+static void signal_ack_check(int m)
+{
+    (void)m;
+}
+#endif
+
 /* Writes the last decision, and records its effects. */
 static void row_write(int me, const struct mg_cause *cause, int cause_id, bool is_gate_closed)
 {
@@ -216,6 +295,7 @@ static void row_write(int me, const struct mg_cause *cause, int cause_id, bool i
     count_failures(cause, is_gate_closed);
     JUDGE(facts);
     order_write(cause, &row);
+    signal_write(&row, cause, cause_id);
     command_count(cause);
     doubt_check(cause, &row);
     for (int i = 0; i < decision.effect_count; i++) {
@@ -309,6 +389,7 @@ static int look(int me)
 #endif
     now.is_fresh[me] = 1;
     bool is_known = COMMANDS && statuses_of(identity(m)) != 0; /* a command may allow it anew */
+    is_known = is_known || is_signal_known(&now.row, m);
     if (!is_known && decide(&now.row, &cause, false, true) == MG_GO) {
         return LOOK_WRITE;
     }
@@ -463,7 +544,7 @@ static bool is_first(int me, int slot)
 
 static bool may_come_twice(int m)
 {
-    return TYPE(m) == REPLY || TYPE(m) == SUBMISSION;
+    return TYPE(m) == REPLY || TYPE(m) == SUBMISSION || TYPE(m) == SIGNAL;
 }
 
 /* A message without an ack goes to another scheduler, marked. */
@@ -480,6 +561,7 @@ static void hand_lost(int me)
 
 static void hand_settled(int me)
 {
+    signal_ack_check(now.hand[me]);
     now.hand[me] = 0;
     now.is_fresh[me] = 0;
     forget();

@@ -42,12 +42,13 @@ static bool is_status_owed(const struct sim_stored *stored, uint64_t seq)
     return false;
 }
 
-/* Sent by the cause itself, or after the refusal of a request that the cause sent. The refusal's name begins
+/* Sent by the cause itself, or by what followed from it. The name of that begins
  * with the cause's name. */
 static bool is_sent_by(struct mg_slice step_cause, struct mg_slice cause)
 {
     bool is_root = step_cause.data != NULL && step_cause.len > cause.len &&
-                   step_cause.data[cause.len] == '/' && memcmp(step_cause.data, cause.data, cause.len) == 0;
+                   step_cause.data[cause.len] == '\x1f' &&
+                   memcmp(step_cause.data, cause.data, cause.len) == 0;
     return is_root || mg_slice_equal(step_cause, cause);
 }
 

@@ -32,17 +32,19 @@ struct signal_job {
 static void on_kept(void *arg, const struct mg_pg_answer *reply)
 {
     struct signal_job *job = arg;
+    char taken_by[MG_ORDER_ID_MAX + 1];
     struct mg_err err;
     if (reply->err != NULL) {
-        job->kept(job->base.arg, MG_KEEP_DONE, mg_store_error(reply, "keep a signal", &err));
+        job->kept(job->base.arg, MG_KEEP_DONE, "", mg_store_error(reply, "keep a signal", &err));
         return;
     }
+    mg_rows_copy(reply->rows[0], 0, 1, taken_by, sizeof(taken_by));
     struct mg_slice word = mg_rows_value(reply->rows[0], 0, 0);
     job->kept(job->base.arg,
               mg_slice_is(word, "taken")  ? MG_KEEP_TAKEN
               : mg_slice_is(word, "full") ? MG_KEEP_FULL
                                           : MG_KEEP_DONE,
-              NULL);
+              taken_by, NULL);
 }
 
 void mg_store_keep_signal(struct mg_store *store, const struct mg_kept_signal *signal, mg_store_keep_fn *done,
@@ -88,17 +90,19 @@ static void on_matched(void *arg, const struct mg_pg_answer *reply)
     job->matched(job->base.arg, order_id, &signal, NULL);
 }
 
-void mg_store_match_signal(struct mg_store *store, const char *signal, const char *key,
+void mg_store_match_signal(struct mg_store *store, const struct mg_signal_query *query,
                            mg_store_match_fn *done, void *arg)
 {
     struct signal_job *job = mg_store_job_create(store, sizeof(*job), on_matched, arg, NULL);
     struct mg_pg_params params;
     job->matched = done;
-    (void)snprintf(job->signal, sizeof(job->signal), "%s", signal);
-    (void)snprintf(job->key, sizeof(job->key), "%s", key);
+    (void)snprintf(job->signal, sizeof(job->signal), "%s", query->signal);
+    (void)snprintf(job->key, sizeof(job->key), "%s", query->key);
     mg_pg_params_init(&params);
-    mg_pg_add_text(&params, mg_slice_of(signal));
-    mg_pg_add_text(&params, mg_slice_of(key));
+    mg_pg_add_text(&params, mg_slice_of(query->signal));
+    mg_pg_add_text(&params, mg_slice_of(query->key));
+    mg_pg_add_text(&params, mg_slice_of(query->signal_id));
+    mg_pg_add_text(&params, mg_slice_of(query->order_id));
     mg_store_send_one(store, &MATCH_SIGNAL, &params, mg_store_job_answer, job);
 }
 

@@ -28,15 +28,23 @@ enum mg_keep_result {
     MG_KEEP_TAKEN, /* an order has taken it */
     MG_KEEP_FULL,  /* 10,000 of this name and sender are kept, and no order waits for this one */
 };
-typedef void mg_store_keep_fn(void *arg, enum mg_keep_result result, const struct mg_err *err);
+/* `taken_by`: the order that has it, until the callback returns; "": none, or refused. */
+typedef void mg_store_keep_fn(void *arg, enum mg_keep_result result, const char *taken_by,
+                              const struct mg_err *err);
 void mg_store_keep_signal(struct mg_store *store, const struct mg_kept_signal *signal, mg_store_keep_fn *done,
                           void *arg);
+
+struct mg_signal_query {
+    const char *signal, *key;
+    const char *signal_id; /* this signal alone; "": any */
+    const char *order_id;  /* for this order alone; "": for any */
+};
 
 /* The oldest signal that is kept under the key, and the order that waits for it of this sender; `order_id`
  * NULL: there is no such pair. The answer lives until the callback returns. */
 typedef void mg_store_match_fn(void *arg, const char *order_id, const struct mg_kept_signal *signal,
                                const struct mg_err *err);
-void mg_store_match_signal(struct mg_store *store, const char *signal, const char *key,
+void mg_store_match_signal(struct mg_store *store, const struct mg_signal_query *query,
                            mg_store_match_fn *done, void *arg);
 
 /* An order, and its wait with a key, which is over. */

@@ -11,7 +11,7 @@
 \set kept_days 7
 
 WITH known AS (
-        SELECT coalesce(taken_by, '') <> '' AS is_taken,
+        SELECT nullif(taken_by, '') AS taken_by,
             taken_by = '' OR (taken_by IS NULL AND received_at <= clock_timestamp() - :kept_days * interval '1 day') AS is_over
         FROM signal_by_key
         WHERE signal = :'signal'::text AND key = :'key'::text AND signal_id = :'signal_id'::text
@@ -41,7 +41,7 @@ WITH known AS (
     )
 -- Neither known nor kept, although there is room: a copy has come at the same moment.
 SELECT CASE
-        WHEN EXISTS (SELECT FROM known WHERE is_taken) THEN 'taken'
+        WHEN EXISTS (SELECT FROM known WHERE taken_by IS NOT NULL) THEN 'taken'
         WHEN EXISTS (SELECT FROM kept) THEN 'new'
         WHEN EXISTS (SELECT FROM known WHERE NOT is_over) OR (SELECT is_there FROM room) THEN 'known'
-        ELSE 'full' END;
+        ELSE 'full' END, (SELECT taken_by FROM known);
