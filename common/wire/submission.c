@@ -28,7 +28,8 @@ enum mg_class mg_submission_parse(struct mg_slice body, const struct mg_json_lim
     mg_json_get_order_id(&object, "order_id", MG_OPTIONAL, submission.order_id);
     if (strncmp(submission.order_id, MG_SLOT_ID_PREFIX, sizeof(MG_SLOT_ID_PREFIX) - 1) == 0) {
         mg_json_member_fault(&object, MG_BAD_INPUT, "order_id",
-                             "begins with \"" MG_SLOT_ID_PREFIX "\", as the orders of schedules do; take another id");
+                             "begins with \"" MG_SLOT_ID_PREFIX
+                             "\", as the orders of schedules do; take another id");
     }
     mg_json_get_name(&object, "workflow", MG_REQUIRED, submission.workflow);
     submission.workflow_version =

@@ -1,5 +1,5 @@
--- The oldest signal that is kept under a key, and the order that waits for it and takes it of its sender: the one whose wait ends
--- first. Of the signal or the order that is given, if one is. A wait from before schema 41 names no senders; its order refuses
+-- The oldest signal that is kept under a key, and the order that waits for it and takes it of its sender: the one with the
+-- earliest time-out. Of the signal or the order that is given, if one is. A wait from before schema 41 names no senders; its order refuses
 -- others.
 -- In this folder: psql -f match_signal.sql, with the values below.
 \set signal 'paid'
