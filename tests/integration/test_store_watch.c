@@ -156,7 +156,7 @@ static const struct mg_watched {
     {MG_REPORT_ORDERS, "('processed', '', '', '', '', '50', '', 'depot')", PAGES_KEY, true},
     {MG_REPORT_ORDERS, "('cancelled', '', '', '', '', '50', '{\"n\":\"7\",\"m\":\"7\"}', 'shop')",
      PAGES_OF_CLIENT, true},
-    {MG_REPORT_ORDERS, "('', '', '', '', '', '50', '{\"n\":\"7\"}', 'depot')", PAGES_KEY, true},
+    {MG_REPORT_ORDERS, "('', '', '', '', '', '50', '{\"n\":\"7\"}', 'depot')", PAGES_LIST, true},
     {MG_REPORT_SUBMISSIONS_MEET, "('o-1 o-2 o-none', 'w w v', '0 1 0')", PAGES_KEY, false},
     {MG_REPORT_ARCHIVED_ORDER_OF_CLIENT, "('shop', 'o-20')", PAGES_KEY, false},
     {MG_REPORT_ARCHIVED_STATUSES_OF_CLIENT, "('shop', 'o-20', '0', '100')", PAGES_KEY, false},
