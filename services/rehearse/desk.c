@@ -362,23 +362,42 @@ bool mg_desk_reply(struct mg_desk *desk, struct mg_slice body, int64_t now_ms)
 
 /* ---- signals ---- */
 
-/* Of a signal that has counted, or that its conditions leave undecided. One that ends its step shows in the
- * step's change. */
+/* The meaning of a signal for a step of its name that has not ended. */
+static enum mg_answer_meaning meaning_of(const struct mg_desk *desk, int step,
+                                         const struct mg_desk_signal *signal)
+{
+    struct mg_order_input input;
+    char why[MG_ERROR_TEXT_MAX + 1];
+    mg_order_input_make(desk->entry.workflow, desk->record, step, &input);
+    return mg_workflow_signal_judge(&input.input, step, signal->payload, why);
+}
+
+/* Reports a signal that has counted, or that its conditions leave undecided; one that ends its step shows in
+ * the step's change. It went to a step that waits, best to one to which it means something, else to one that
+ * has not begun. */
 static void meaning_report(struct mg_desk *desk, const struct mg_desk_signal *signal)
 {
     const struct mg_workflow *workflow = desk->entry.workflow;
-    char why[MG_ERROR_TEXT_MAX + 1];
-    int step = 0;
-    while (workflow->steps[step].signal == NULL ||
-           strcmp(workflow->steps[step].signal->name, signal->name) != 0 ||
-           !mg_step_is_open(&desk->record->order.steps[step])) {
-        step++; /* it is there: the signal has counted for it */
+    enum mg_answer_meaning meaning = MG_ANSWER_OPEN;
+    int best = 0, place = -1;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        const struct mg_step *step = &desk->record->order.steps[i];
+        bool is_open = mg_step_is_open(step);
+        if (workflow->steps[i].signal == NULL || strcmp(workflow->steps[i].signal->name, signal->name) != 0 ||
+            (!is_open && step->state != MG_STEP_PENDING)) {
+            continue;
+        }
+        enum mg_answer_meaning found = meaning_of(desk, i, signal);
+        bool is_meant = found == MG_ANSWER_DONE || found == MG_ANSWER_REFUSED;
+        int rank = !is_open ? 1 : is_meant ? 3 : 2;
+        if (rank > best) {
+            best = rank;
+            place = i;
+            meaning = found;
+        }
     }
-    if (mg_workflow_is_judged(&workflow->steps[step].conditions)) {
-        struct mg_order_input input;
-        mg_order_input_make(workflow, desk->record, step, &input);
-        desk->events.answer(desk->events.arg, step,
-                            mg_workflow_signal_judge(&input.input, step, signal->payload, why));
+    if (place >= 0 && mg_workflow_is_judged(&workflow->steps[place].conditions)) {
+        desk->events.answer(desk->events.arg, place, meaning);
     }
 }
 

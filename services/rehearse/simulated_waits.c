@@ -1,7 +1,7 @@
 /*
- * Guards, moments and signals of a simulation (world.h). A signal comes to its order as in production: to the
- * first step that waits for its name, or will (scheduler/signal_apply.c). A step that has not begun keeps it
- * (scheduler/kept_signals.c).
+ * Guards, moments and signals of a simulation (world.h). A signal goes to its step as in production: to one
+ * that waits for its name, if it means something to it (scheduler/signal_apply.c). A step that has not begun
+ * keeps it, for the first one of the name that begins (scheduler/kept_signals.c).
  */
 #include <string.h>
 
@@ -77,97 +77,119 @@ static struct mg_lone_signal signal_draw(const struct mg_profile *profile, int s
     return signal;
 }
 
-/* Adds one signal to those that have counted for the step. NONE: the step waits for more. */
-static enum mg_signal_fact signal_count(const struct mg_world *world, struct mg_lone_order *lone, int step,
-                                        struct mg_lone_signal signal)
+/* A signal with a payload is judged by the conditions of the step; `ret_payload` is absent for others. */
+static enum mg_answer_meaning signal_judge(const struct mg_world *world, const struct mg_lone_order *lone,
+                                           int step, struct mg_lone_signal signal,
+                                           struct mg_slice *ret_payload)
 {
     struct sight sight;
     char why[MG_ERROR_TEXT_MAX + 1];
-    bool is_refusal = signal.choice == MG_CARRIES_REFUSAL;
-    enum mg_answer_meaning meaning = is_refusal ? MG_ANSWER_REFUSED : MG_ANSWER_DONE;
-    struct mg_slice payload = {NULL, 0};
-    if (signal.choice >= 0) {
-        payload = world->profile->choices[signal.step].items[signal.choice].payload;
-        sight_make(world, lone, &sight);
-        meaning = mg_workflow_signal_judge(&sight.input, step, payload, why);
+    *ret_payload = (struct mg_slice){NULL, 0};
+    if (signal.choice < 0) {
+        return signal.choice == MG_CARRIES_REFUSAL ? MG_ANSWER_REFUSED : MG_ANSWER_DONE;
     }
-    if (meaning == MG_ANSWER_REFUSED) {
-        return MG_SIGNAL_FACT_REFUSED;
+    *ret_payload = world->profile->choices[signal.step].items[signal.choice].payload;
+    sight_make(world, lone, &sight);
+    return mg_workflow_signal_judge(&sight.input, step, *ret_payload, why);
+}
+
+/* The fact of a step that waits, with one more signal. KEPT: it needs more. NONE: the signal means nothing to
+ * it. */
+static enum mg_signal_fact signal_count(const struct mg_world *world, struct mg_lone_order *lone, int step,
+                                        struct mg_lone_signal signal)
+{
+    struct mg_slice payload;
+    enum mg_answer_meaning meaning = signal_judge(world, lone, step, signal, &payload);
+    if (meaning != MG_ANSWER_DONE) {
+        return meaning == MG_ANSWER_REFUSED ? MG_SIGNAL_FACT_REFUSED : MG_SIGNAL_FACT_NONE;
     }
-    if (meaning != MG_ANSWER_DONE ||
-        ++lone->steps[step].done_count < world->workflow->steps[step].signal->of) {
-        return MG_SIGNAL_FACT_NONE;
+    if (++lone->steps[step].done_count < world->workflow->steps[step].signal->of) {
+        return MG_SIGNAL_FACT_KEPT;
     }
     lone->steps[step].result = payload;
     return MG_SIGNAL_FACT_DONE;
 }
 
-/* The signals that were kept for a step which begins: its own, and those of steps just before it that wait
- * for the same and were skipped. */
-static enum mg_signal_fact kept_count(const struct mg_world *world, struct mg_lone_order *lone, int step)
+static bool is_end(enum mg_signal_fact fact)
 {
+    return fact == MG_SIGNAL_FACT_DONE || fact == MG_SIGNAL_FACT_REFUSED;
+}
+
+/* A step that begins takes the kept signals that mean something to it, so many as it needs. The others stay
+ * for the next step of the name. */
+static enum mg_signal_fact kept_take(const struct mg_world *world, struct mg_lone_order *lone, int step)
+{
+    struct mg_lone_step *keeper = &lone->steps[world->number_of[step]];
     enum mg_signal_fact fact = MG_SIGNAL_FACT_NONE;
-    int first = step;
-    for (int i = step - 1; i >= 0; i--) {
-        bool is_same = world->plan->steps[i].is_signal && world->number_of[i] == world->number_of[step];
-        if (is_same && lone->order->steps[i].state != MG_STEP_SKIPPED) {
-            break;
-        }
-        first = is_same ? i : first;
-    }
+    int count = keeper->kept_count;
+    keeper->kept_count = 0;
     lone->steps[step].done_count = 0;
-    for (int i = first; i <= step; i++) {
-        bool is_same = world->plan->steps[i].is_signal && world->number_of[i] == world->number_of[step];
-        for (int n = 0; is_same && n < lone->steps[i].kept_count && fact == MG_SIGNAL_FACT_NONE; n++) {
-            fact = signal_count(world, lone, step, lone->steps[i].kept[n]);
+    for (int i = 0; i < count; i++) {
+        enum mg_signal_fact next =
+            is_end(fact) ? MG_SIGNAL_FACT_NONE : signal_count(world, lone, step, keeper->kept[i]);
+        fact = is_end(next) ? next : fact;
+        if (next == MG_SIGNAL_FACT_NONE) {
+            keeper->kept[keeper->kept_count++] = keeper->kept[i];
         }
     }
-    tally_of(world, step)->early += fact != MG_SIGNAL_FACT_NONE ? 1 : 0;
+    tally_of(world, step)->early += is_end(fact) ? 1 : 0;
     return fact;
 }
 
-/* The first step that still needs a signal of this name; -1: none. */
-static int awaiting_find(const struct mg_world *world, const struct mg_lone_order *lone, int number)
+/* 3: a step that waits, and the signal means something; 2: one that waits; 1: one that has not begun. */
+static int rank_of(const struct mg_world *world, const struct mg_lone_order *lone, int step,
+                   struct mg_lone_signal signal)
 {
-    for (int i = 0; i < world->plan->step_count && !lone->is_over; i++) {
-        const struct mg_step *state = &lone->order->steps[i];
-        bool is_it = world->plan->steps[i].is_signal && world->number_of[i] == number;
-        if (is_it && (state->state == MG_STEP_PENDING || mg_step_is_open(state))) {
-            return i;
-        }
+    const struct mg_step *state = &lone->order->steps[step];
+    struct mg_slice payload;
+    if (!mg_step_is_open(state)) {
+        return state->state == MG_STEP_PENDING ? 1 : 0;
     }
-    return -1;
+    enum mg_answer_meaning meaning = signal_judge(world, lone, step, signal, &payload);
+    return meaning == MG_ANSWER_DONE || meaning == MG_ANSWER_REFUSED ? 3 : 2;
+}
+
+/* The step of its name to which a signal goes; -1: none. */
+static int place_find(const struct mg_world *world, const struct mg_lone_order *lone,
+                      struct mg_lone_signal signal)
+{
+    int best = 0, place = -1;
+    for (int i = 0; i < world->plan->step_count && !lone->is_over; i++) {
+        bool is_it = world->plan->steps[i].is_signal && world->number_of[i] == world->number_of[signal.step];
+        int rank = is_it ? rank_of(world, lone, i, signal) : 0;
+        place = rank > best ? i : place;
+        best = rank > best ? rank : best;
+    }
+    return place;
 }
 
 bool mg_waits_signal(struct mg_world *world, struct mg_lone_order *lone, int step,
                      struct mg_lone_signal *ret_signal, struct mg_cause *ret_cause)
 {
-    int to = awaiting_find(world, lone, world->number_of[step]);
+    *ret_signal = signal_draw(world->profile, step, &lone->stream);
+    int to = place_find(world, lone, *ret_signal);
     if (to < 0) {
         tally_of(world, step)->late++;
         return false;
     }
     bool is_open = mg_step_is_open(&lone->order->steps[to]);
-    *ret_signal = signal_draw(world->profile, step, &lone->stream);
-    if (!is_open && lone->steps[to].kept_count == MG_KEPT_MAX) {
+    if (!is_open && lone->steps[world->number_of[to]].kept_count == MG_KEPT_MAX) {
         return false;
     }
     enum mg_signal_fact fact = is_open ? signal_count(world, lone, to, *ret_signal) : MG_SIGNAL_FACT_KEPT;
-    *ret_cause =
-        (struct mg_cause){.kind = MG_CAUSE_SIGNAL,
-                          .step = to,
-                          .signal = {.fact = fact == MG_SIGNAL_FACT_NONE ? MG_SIGNAL_FACT_KEPT : fact}};
+    *ret_cause = (struct mg_cause){
+        .kind = MG_CAUSE_SIGNAL, .step = to, .signal = {.fact = is_end(fact) ? fact : MG_SIGNAL_FACT_KEPT}};
     return true;
 }
 
 void mg_waits_signal_end(struct mg_world *world, struct mg_lone_order *lone,
                          const struct mg_lone_signal *signal, const struct mg_cause *cause, bool is_taken)
 {
-    struct mg_lone_step *to = &lone->steps[cause->step];
+    struct mg_lone_step *keeper = &lone->steps[world->number_of[cause->step]];
     if (!is_taken) {
         tally_of(world, cause->step)->late++;
     } else if (lone->order->steps[cause->step].state == MG_STEP_PENDING) {
-        to->kept[to->kept_count++] = *signal;
+        keeper->kept[keeper->kept_count++] = *signal;
     }
 }
 
@@ -222,7 +244,7 @@ void mg_waits_facts(struct mg_world *world, struct mg_lone_order *lone, int step
         return;
     }
     if (plan->is_signal) {
-        ret_facts->signal = kept_count(world, lone, step);
+        ret_facts->signal = kept_take(world, lone, step);
     } else if (plan->is_until && habit->has_time) {
         ret_facts->until_ms = world->now_ms + mg_spread_draw(&habit->time, &lone->stream);
     } else if (plan->is_until) {

@@ -36,7 +36,7 @@ struct mg_lone_step {
     struct mg_lone_order *owner;
     bool is_queued, is_done_counted, is_failed_counted;
     /* of a wait for a signal */
-    struct mg_lone_signal kept[MG_KEPT_MAX]; /* they came before it began */
+    struct mg_lone_signal kept[MG_KEPT_MAX]; /* of all steps with this name, at the first of them */
     int kept_count, done_count;
     struct mg_slice result; /* of the signal that ended it; absent: it carried nothing */
 };

@@ -279,6 +279,16 @@ class Cases(unittest.TestCase):
                 self.assertEqual(done.returncode, USAGE, done.stdout)
                 self.assertRegex(done.stderr, rf"(?m)^{re.escape(self.folder.name)}/cases.json:\d+:\d+: {re.escape(text)}")
 
+    def test_an_early_signal_that_means_nothing_counts_for_no_step(self):
+        """It was looked up beyond the last step once."""
+        path = pathlib.Path(self.folder.name, "early.json")
+        path.write_text(json.dumps({"workflow": "approval", "answers": {
+            "reserve": [{"status": 201, "body": {"id": "r"}, "after": "1s"}, {"kind": "undo", "status": 204}]}, "cases": [{
+                "case": "early", "payload": {"customer": "1", "total": 600}, "expect": {"end": "compensated", "cause": {"code": "timed_out"}},
+                "signals": [{"at": "1ms", "signal": "approved", "by": "ann", "payload": {"ok": None}, "answer": "counted"}]}]}), encoding="utf-8")
+        done = run(SOURCE / "deploy/sample/workflows/approval.json", path)
+        self.assertEqual((done.returncode, done.stderr), (DONE, ""), done.stdout)
+
     def test_a_payload_that_no_message_has_is_a_mistake_or_a_rejection(self):
         """It was "no memory" once."""
         workflow, sample = (SOURCE / file for file in SAMPLES["signals"])
