@@ -215,7 +215,8 @@ static void rows_are_told(json_t *rows)
     json_t *row;
     json_array_foreach(rows, index, row)
     {
-        if (json_object_get(row, "error_text") == NULL) {
+        if (json_object_get(row, "username") ==
+            NULL) { /* the last of the texts: a list has the first ones alone */
             return;
         }
         for (int i = 0; SERVERS_TEXTS[i] != NULL; i++) {
