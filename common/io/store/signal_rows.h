@@ -1,5 +1,6 @@
 /*
- * Signals with a key: each finds the order whose step waits for that key, whichever of the two comes first.
+ * Signals with a key: each finds the order with a step that waits for that key, whichever of the two comes
+ * first.
  *
  * Both sides write, commit, then look. A signal is kept first and looked up after; an order writes its key
  * with the step that opens and looks after its commit. So at least one of the two sees both, and no lock is
