@@ -60,9 +60,9 @@ void mg_wait_open(struct mg_decider *decider, int index)
     }
 }
 
-/* A wait of a given length that only a clock which was set forward has passed. A clock between the old and the
- * new one may have begun it, if the clock was set several times: up to the value of the new clock at its step
- * it is spared all the same, and begins anew at most. */
+/* A wait of a given length that only a clock which was set forward has passed. A clock between the old and
+ * the new one may have begun it, if the clock was set several times: up to the value of the new clock at its
+ * step it is spared all the same, and begins anew at most. */
 static bool is_spared(const struct mg_decider *decider, int index, int64_t *ret_rest_ms)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];

@@ -658,9 +658,9 @@ enum mg_report {
      * (kind agent, instance <service>/<instance>); one that another process has replaced is left out */
     MG_REPORT_PROCESSES,
     MG_REPORT_COUNTS, /* orders by state */
-    /* $1 true: with waits. figure ('orders', 'alerts', 'owed', 'waits'), word, workflow, number, oldest_ms: open
-     * ones, at most 100,000 of each are read. Of the steps that wait for a signal, word is the step, and no age
-     * is read */
+    /* $1 true: with waits. figure ('orders', 'alerts', 'owed', 'waits'), word, workflow, number, oldest_ms:
+     * open ones, at most 100,000 of each are read. Of the steps that wait for a signal, word is the step, and
+     * no age is read */
     MG_REPORT_FIGURES,
     /* $1 limit: the oldest among the open orders of figures: order_id, workflow, state, reason, age_ms */
     MG_REPORT_OLDEST,
