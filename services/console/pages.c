@@ -562,7 +562,6 @@ static unsigned int render_waiting(const struct mg_query *query, const struct mg
         }
     }
     mg_json_array_end(&json);
-    raw_write(&json, "looked_at", &tables[0], "looked_at");
     mg_json_member_string_or_null(&json, "next", mg_table_cell(&tables[0], 0, "next"));
     return answer_end(query, tables, &json);
 }
