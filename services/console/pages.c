@@ -567,7 +567,6 @@ static unsigned int render_waiting(const struct mg_query *query, const struct mg
         }
     }
     mg_json_array_end(&json);
-    raw_write(&json, "looked_at", &tables[0], "looked_at");
     mg_json_member_string_or_null(&json, "next", mg_table_cell(&tables[0], 0, "next"));
     return answer_end(query, tables, &json);
 }
@@ -749,8 +748,8 @@ void mg_query_overview(struct mg_query *query)
 {
     static const char *const oldest[] = {"", "", "", "", "", TEXT_OF(OLDEST_LIMIT), NULL};
     static const char *const groups[] = {"", "", "", "", "", "", TEXT_OF(TOP_GROUPS_LIMIT), "", NULL};
-    static const char *const top[] = {TEXT_OF(TOP_BULK_LIMIT), NULL}, *const without_waits[] = {"false",
-                                                                                                NULL};
+    static const char *const top[] = {TEXT_OF(TOP_BULK_LIMIT), NULL};
+    static const char *const without_waits[] = {"false", NULL};
     query_begin(query, "overview", render_overview);
     query_add(query, "figures", MG_REPORT_FIGURES, without_waits);
     query_add(query, "groups", MG_REPORT_FAILURE_GROUPS, groups);

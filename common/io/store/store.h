@@ -621,8 +621,8 @@ enum mg_report {
     /* Parameters: enum mg_awaiting_param, the last the bytes of a payload that is shown. Steps that wait for
      * a signal, the longest first: order_id, workflow, workflow_version, step, signal, title, since,
      * until, on_timeout, counted (signals that have come, of them that are needed), of, signed_by, from,
-     * choices, labels, payload. Each row has its page, too: looked_at, next (NULL: the last page). A page
-     * without steps has one row, whose order_id is NULL */
+     * choices, labels, payload. Each row has its page, too: next (NULL: the last page). A page without steps
+     * has one row, whose order_id is NULL */
     MG_REPORT_AWAITING,
     MG_REPORT_ORDER_OWED, /* $1 order: reply_to, owed, owed_since, given_up, given_up_at; no row: neither */
     /* number, oldest_ms; of the clients' queues that take nothing their number and the one that has taken

@@ -1,8 +1,7 @@
 -- Steps that wait for a signal, the longest first: of all orders or of one, by signal and workflow. '' means any. The
--- cursor is the step last read, SINCE/ORDER/POSITION. Each row has its step, if there is one, and
--- the page: steps read, and the next cursor. A page without a match has a cursor, so that a rare signal costs pages, and
--- each of them is bounded. A wanted step is told by its name and its place in a definition, without a look at its order;
--- for a signal of no definition no step is read.
+-- cursor is the step last read, SINCE/ORDER/POSITION. Each row has its step, if there is one, and the next cursor. A page
+-- without a match has a cursor, so that a rare signal costs pages, and each of them is bounded. A wanted step is told by
+-- its name and its place in a definition, without a look at its order; for a signal of no definition no step is read.
 --
 -- What is asked, and how long the step waits, stands in its definition; of a damaged one these columns are NULL.
 -- `payload` is that of the order if it has no more than $payload_max bytes; 0: never.
@@ -16,39 +15,37 @@
 
 WITH passed AS MATERIALIZED (
         SELECT split_part(:'cursor'::text, '/', 1) AS since, split_part(:'cursor'::text, '/', 2) AS id,
-            coalesce(nullif(split_part(:'cursor'::text, '/', 3), '')::bigint, 0) AS position
+            coalesce(nullif(split_part(:'cursor'::text, '/', 3), '')::bigint, 0) AS position,
+            :'signal'::text = '' AND :'workflow'::text = '' AS is_all
     ),
     wanted AS MATERIALIZED (
         SELECT e.step->>'step' AS step, e.number - 1 AS position
         FROM workflow w
         CROSS JOIN LATERAL makegood_elements(makegood_json(w.definition), 'steps') WITH ORDINALITY AS e (step, number)
-        WHERE (:'signal'::text <> '' OR :'workflow'::text <> '') AND :'workflow'::text IN ('', w.name)
+        WHERE NOT (SELECT is_all FROM passed) AND :'workflow'::text IN ('', w.name)
             AND :'signal'::text IN ('', e.step->'wait'->>'signal')
     ),
-    seen AS MATERIALIZED (
+    -- In the order of the index, so that a page ends with its last match: after 50000 steps at the latest.
+    matched AS MATERIALIZED (
         (
-            SELECT s.order_id, s.position, s.step, (s.open::json)->>'since' AS since
-            FROM order_step s
-            WHERE s.open IS NOT NULL AND s.reason = 'awaiting_signal' AND :'order_id'::text = ''
-                AND (((s.open::json)->>'since') COLLATE "C", s.order_id, s.position)
-                    > ((SELECT since FROM passed), (SELECT id FROM passed), (SELECT position FROM passed))
-            ORDER BY ((s.open::json)->>'since') COLLATE "C", s.order_id, s.position
-            LIMIT CASE
-                WHEN :'signal'::text = '' AND :'workflow'::text = '' THEN least(:'limit'::text::bigint, 10000)
-                WHEN EXISTS (SELECT FROM wanted) THEN 50000
-                ELSE 0 END
+            SELECT *
+            FROM (
+                SELECT s.order_id, s.position, s.step, ((s.open::json)->>'since') COLLATE "C" AS since
+                FROM order_step s
+                WHERE s.open IS NOT NULL AND s.reason = 'awaiting_signal' AND :'order_id'::text = ''
+                    AND (((s.open::json)->>'since') COLLATE "C", s.order_id, s.position)
+                        > ((SELECT since FROM passed), (SELECT id FROM passed), (SELECT position FROM passed))
+                ORDER BY ((s.open::json)->>'since') COLLATE "C", s.order_id, s.position
+                LIMIT CASE WHEN (SELECT is_all FROM passed) OR EXISTS (SELECT FROM wanted) THEN 50000 ELSE 0 END
+            ) s
+            WHERE (SELECT is_all FROM passed) OR (step, position) IN (SELECT step, position FROM wanted)
+            ORDER BY since, order_id, position
+            LIMIT least(:'limit'::text::bigint, 10000)
         )
         UNION ALL
         SELECT s.order_id, s.position, s.step, (s.open::json)->>'since'
         FROM order_step s
         WHERE s.order_id = nullif(:'order_id'::text, '') AND s.reason = 'awaiting_signal'
-    ),
-    matched AS MATERIALIZED (
-        SELECT *
-        FROM seen
-        WHERE (:'signal'::text = '' AND :'workflow'::text = '') OR (step, position) IN (SELECT step, position FROM wanted)
-        ORDER BY since COLLATE "C", order_id, position
-        LIMIT least(:'limit'::text::bigint, 10000)
     ),
     placed AS MATERIALIZED (
         SELECT s.*, t.due_at, t.open, p.workflow, p.workflow_version, p.revision
@@ -72,8 +69,7 @@ WITH passed AS MATERIALIZED (
         LIMIT least(:'limit'::text::bigint, 10000)
     ),
     page AS (
-        SELECT (SELECT count(*) FROM seen) AS looked_at,
-            CASE
+        SELECT CASE
                 WHEN :'order_id'::text <> '' THEN NULL
                 WHEN (SELECT count(*) FROM matched) = least(:'limit'::text::bigint, 10000) THEN (
                     SELECT since || '/' || order_id || '/' || position
@@ -81,11 +77,14 @@ WITH passed AS MATERIALIZED (
                     ORDER BY since COLLATE "C" DESC, order_id DESC, position DESC
                     LIMIT 1
                 )
-                WHEN (SELECT count(*) FROM seen) = 50000 THEN (
-                    SELECT since || '/' || order_id || '/' || position
-                    FROM seen
-                    ORDER BY since COLLATE "C" DESC, order_id DESC, position DESC
-                    LIMIT 1
+                WHEN EXISTS (SELECT FROM wanted) THEN (
+                    SELECT ((s.open::json)->>'since') || '/' || s.order_id || '/' || s.position
+                    FROM order_step s
+                    WHERE s.open IS NOT NULL AND s.reason = 'awaiting_signal'
+                        AND (((s.open::json)->>'since') COLLATE "C", s.order_id, s.position)
+                            > ((SELECT since FROM passed), (SELECT id FROM passed), (SELECT position FROM passed))
+                    ORDER BY ((s.open::json)->>'since') COLLATE "C", s.order_id, s.position
+                    LIMIT 1 OFFSET 49999
                 )
             END AS next
     )
@@ -101,7 +100,7 @@ SELECT s.order_id, s.workflow, s.workflow_version, s.step, s.wait->>'signal' AS 
         SELECT CASE WHEN length(o.payload::text) <= :'payload_max'::text::bigint THEN makegood_json(o.payload) END
         FROM orders o
         WHERE o.order_id = s.order_id AND o.revision = s.revision
-    ) AS payload, p.looked_at, p.next
+    ) AS payload, p.next
 FROM page p
 LEFT JOIN shown s ON true
 ORDER BY s.since COLLATE "C", s.order_id, s.position;
