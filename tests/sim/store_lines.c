@@ -7,21 +7,11 @@
 
 /* ---- tables ---- */
 
-static void *copied(const void *from, int count, size_t size)
-{
-    void *array = calloc((size_t)count + 1, size);
-    assert(array != NULL);
-    if (count > 0) {
-        memcpy(array, from, (size_t)count * size);
-    }
-    return array;
-}
-
 struct sim_lines sim_lines_copy(const struct sim_lines *from)
 {
     struct sim_lines lines = *from;
-    lines.keys = copied(from->keys, from->key_count, sizeof(*from->keys));
-    lines.places = copied(from->places, from->place_count, sizeof(*from->places));
+    lines.keys = sim_copy_of(from->keys, from->key_count, sizeof(*from->keys));
+    lines.places = sim_copy_of(from->places, from->place_count, sizeof(*from->places));
     return lines;
 }
 

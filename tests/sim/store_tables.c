@@ -33,8 +33,7 @@ void *sim_grow(void *array, int count, size_t size)
     return grown;
 }
 
-/* A copy with the room that sim_grow would have made. */
-static void *copy_of(const void *array, int count, size_t size)
+void *sim_copy_of(const void *array, int count, size_t size)
 {
     size_t room = 1;
     while (room < (size_t)count) {
@@ -58,9 +57,9 @@ struct sim_order *sim_order_copy(const struct sim_order *from)
         *order = *from;
     }
     order->record.labels = order->labels;
-    order->events = copy_of(order->events, order->event_count, sizeof(*order->events));
-    order->times = copy_of(order->times, order->event_count, sizeof(*order->times));
-    order->payloads = copy_of(order->payloads, order->payload_count, sizeof(*order->payloads));
+    order->events = sim_copy_of(order->events, order->event_count, sizeof(*order->events));
+    order->times = sim_copy_of(order->times, order->event_count, sizeof(*order->times));
+    order->payloads = sim_copy_of(order->payloads, order->payload_count, sizeof(*order->payloads));
     return order;
 }
 
@@ -147,14 +146,15 @@ struct sim_tables *sim_tables_copy(const struct sim_tables *from)
 {
     struct sim_tables *tables = sim_tables_create();
     *tables = *from;
-    tables->orders = copy_of(from->orders, from->order_count, sizeof(struct sim_order *));
+    tables->orders = sim_copy_of(from->orders, from->order_count, sizeof(struct sim_order *));
     for (int i = 0; i < from->order_count; i++) {
         tables->orders[i] = sim_order_copy(from->orders[i]);
     }
-    tables->alerts = copy_of(from->alerts, from->alert_count, sizeof(*from->alerts));
-    tables->reply_queues = copy_of(from->reply_queues, from->reply_queue_count, sizeof(*from->reply_queues));
-    tables->services = copy_of(from->services, from->service_count, sizeof(*from->services));
-    tables->workflows = copy_of(from->workflows, from->workflow_count, sizeof(*from->workflows));
+    tables->alerts = sim_copy_of(from->alerts, from->alert_count, sizeof(*from->alerts));
+    tables->reply_queues =
+        sim_copy_of(from->reply_queues, from->reply_queue_count, sizeof(*from->reply_queues));
+    tables->services = sim_copy_of(from->services, from->service_count, sizeof(*from->services));
+    tables->workflows = sim_copy_of(from->workflows, from->workflow_count, sizeof(*from->workflows));
     tables->lines = sim_lines_copy(&from->lines);
     return tables;
 }

@@ -129,6 +129,8 @@ struct mg_slice sim_text(struct mg_slice text); /* a permanent copy; absent stay
 struct mg_slice sim_text_keep(struct mg_slice text, struct mg_slice old);
 void *sim_grow(void *array, int count,
                size_t size); /* room for one more of `size` bytes; ends the process if memory runs out */
+/* A copy with the room that sim_grow would have made: it may grow. */
+void *sim_copy_of(const void *array, int count, size_t size);
 
 /* ---- transactions ---- */
 
