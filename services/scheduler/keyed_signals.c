@@ -178,7 +178,7 @@ void mg_keyed_look(struct mg_keyed *keyed, const struct mg_item *item, struct mg
     }
 }
 
-/* A redelivery, and the order has the signal: its effects are made once more. */
+/* The signal is redelivered, and its order has it: that makes its effects again. */
 static void taken_again(struct mg_look *look, const char *order_id)
 {
     const char *sender = &look->signal_id[strcspn(look->signal_id, "/") + 1];

@@ -1,11 +1,11 @@
 /*
  * Signals with a key. Such a signal is kept in the store first, then its order is looked for; an order that
- * has begun to wait with a key looks for kept signals after its commit (io/store/signal_rows.h). A signal
- * that a look finds is a further cause of the order, decided in a batch as every other, and followed by
- * another look until none finds anything. The ack of the first message waits for the last one, and its
- * redelivery makes the effects of all of them again (law 3, re-creation): a message of a signal finds an
- * order for this signal alone, or the one that has it; a look of an order finds this order alone, and the
- * next look has the order's cause as its root (chain.h).
+ * has begun to wait with a key looks for kept signals after its commit (io/store/signal_rows.h). What a look
+ * finds is a further cause of the order, decided in a batch as every other, and followed by another look
+ * until none finds anything. The ack of the first message waits for the last one, and its redelivery makes
+ * the effects of all of them again (law 3, re-creation): a message of a signal finds an order for this signal
+ * alone, or the one that has it; a look of an order finds this order alone, and the next causes have the
+ * order's cause as its root (chain.h).
  */
 #ifndef MG_SCHEDULER_KEYED_SIGNALS_H
 #define MG_SCHEDULER_KEYED_SIGNALS_H
@@ -25,7 +25,7 @@
 /* Whose look it is. */
 struct mg_looker {
     char order_id[MG_ORDER_ID_MAX + 1]; /* an order's own look; "": a signal's, for any order */
-    char root[MG_KEYED_ROOT_SIZE];      /* of what follows; "": the signal that is found */
+    char root[MG_KEYED_ROOT_SIZE];      /* of the causes that follow; "": the signal that is found */
 };
 
 /* Where a look leads: a kept signal and its order. Of one piece of internal work. */

@@ -204,9 +204,9 @@ def killed_after_the_commit(s, act):
 
 
 @scenario()
-def effects_of_a_signal_with_a_key_go_out_although_its_scheduler_dies(s):
+def requests_after_a_signal_with_a_key_go_out_although_its_scheduler_dies(s):
     """Would catch: a step that runs without a request, and an order that waits although its next signal has come: the signal's
-    message is delivered once more, and its order has it."""
+    message is redelivered, and its order has it."""
     s.load_workflow("both", [signal_step("paid", "paid", within="10m", key="payload.id"),
                              signal_step("packed", "packed", after=["paid"], within="10m", key="payload.id"),
                              step("charge", "payment", after=["packed"], complete_within="10m")], complete_within="30m")

@@ -362,6 +362,7 @@ int main(void)
     Suite *suite = suite_create("store schedules");
     TCase *tests = tcase_create("store schedules");
     tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, one_writer_moves_a_schedule_on_from_its_slot);
     tcase_add_test(tests, an_order_is_the_final_end_of_a_slot);
     tcase_add_test(tests, the_newest_rows_of_a_schedule_are_kept);
