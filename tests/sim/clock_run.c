@@ -55,8 +55,8 @@ static void still_check(const struct sim_submitted *order)
     struct sim_stored stored;
     bool is_stored = sim_store_find(order->order_id, &stored);
     int64_t since_us = order->moved_us > set_us ? order->moved_us : set_us;
-    bool is_over = is_stored &&
-                   (mg_order_state_is_terminal(stored.record->order.state) || waits_for_more(stored.record));
+    bool is_over = is_stored && (mg_order_state_is_terminal(stored.record->order.state) ||
+                                 mg_order_is_in_line(&stored.record->order) || waits_for_more(stored.record));
     if (!is_over && sim_now_us() - since_us > STILL_MAX_US) {
         sim_violated("clock_holds_nothing_up", "order %s stalls for %lld s after the clock was set",
                      order->order_id, (long long)((sim_now_us() - since_us) / 1000000));
