@@ -68,10 +68,11 @@ class Sent:
 
 
 class Sender:
-    """`port()`: the present port of the broker. `gateways()`: the present ports of all gateways."""
+    """`port()`: the present port of the broker. `gateways()`: the present ports of all gateways. `has_called(order, step)`: whether
+    the step's service has been called; before that it calls nobody back."""
 
-    def __init__(self, port, gateways, seed, history):
-        self.port, self.gateways, self.history = port, gateways, history
+    def __init__(self, port, gateways, has_called, seed, history):
+        self.port, self.gateways, self.has_called, self.history = port, gateways, has_called, history
         self.dice = random.Random(seed)
         self.all = []
         self.by_number = {}  # correlation id → the copy
@@ -186,7 +187,8 @@ class Sender:
                 time.sleep(processes.POLL_S)  # POLL_S: until the next is due
                 continue
             try:
-                self.ask(sent)
+                if sent.way != CALLBACK or self.has_called(sent.order_id, sent.step):
+                    self.ask(sent)
             finally:
                 self.again(sent)
 
