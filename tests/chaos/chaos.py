@@ -101,12 +101,13 @@ def enter_own_network(words):
 def settle(stage, load):
     """All faults are healed; all orders must end within the bound. The client posts once more the orders without an end status."""
     load.pause()
+    stage.tell_schedules("pause")
     began = time.monotonic()
     asked_at = 0.0
 
     def has_ended():
         nonlocal asked_at
-        if not load.unposted and not load.open and not load.sender.unanswered():
+        if not load.unposted and not load.open and not load.sender.unanswered() and not stage.open_slots():
             return True
         if time.monotonic() - max(began, asked_at) > REPOST_S:
             asked_at = time.monotonic()
@@ -209,7 +210,8 @@ def run(options):
     try:
         stage = stages.Stage(build, options.cluster, has_own_network, history)
         stage.start()
-        sender = Sender(lambda: stage.proxy.ports["client.broker"], lambda: [each.http_port for each in stage.cluster.gateways], seed, history)
+        sender = Sender(lambda: stage.proxy.ports["client.broker"], lambda: [each.http_port for each in stage.cluster.gateways],
+                        stage.has_called, seed, history)
         load = stage.load = Load(lambda: stage.proxy.ports["client.broker"], seed, options.rate, history, sender)
         nemesis = Nemesis(stage, load, seed, history, mend.mend, names)
         if names is not None and not nemesis.faults:

@@ -127,7 +127,8 @@ def check_lines(findings, those):
 
 
 def check_slots(findings, orders, runs, now_s, was_clock_ahead):
-    """orders: (schedule, slot in seconds) of each order. runs: rows of schedule_run that made no order, with slot_s."""
+    """orders: (schedule, slot in seconds) of each order. runs: rows of schedule_run that made no order, with slot_s. now_s: when the
+    schedules were paused."""
     for name, schedule in SCHEDULES.items():
         every_s = schedule["every_s"]
         slots = sorted(slot for of, slot in orders if of == name)
@@ -178,5 +179,5 @@ def check_stage(findings, stage, load, orders, rows, steps, ledgers, stories, wa
         "SELECT (payload::json)->>'schedule' AS schedule, extract(epoch FROM ((payload::json)->>'slot')::timestamptz)::bigint AS slot_s "
         "FROM orders WHERE workflow = 'ticked' AND revision = 1")]
     runs = stage.rows("SELECT name, what, slots, text, extract(epoch FROM slot)::bigint AS slot_s FROM schedule_run WHERE what <> 'order'")
-    now_s = stage.rows("SELECT extract(epoch FROM clock_timestamp())::bigint AS now")[0]["now"]
-    check_slots(findings, slots, runs, now_s, was_clock_ahead)
+    paused_s = stage.rows("SELECT extract(epoch FROM min(changed_at))::bigint AS paused FROM schedule")[0]["paused"]
+    check_slots(findings, slots, runs, paused_s, was_clock_ahead)

@@ -9,7 +9,7 @@ WITHIN_S = 25        # of each wait for a signal: longer than most faults, so th
 LINES = 6            # keys of orders that run one at a time
 SCHEDULES = {"tick": {"every_s": 20, "overlap": "allow"}, "tock": {"every_s": 30, "overlap": "skip"}}
 CATCH_UP_S = 600     # longer than any fault: while the clock is right, no slot may be missed
-CLIENT = "teller"    # the sender, by whose exchange and token its signals come; other than the client that posts
+CLIENT = "teller"    # the sender of signals; other than the client that posts
 SIGNALS = ("approved", "paid")
 
 # Ways of a signal: through the client's exchange, over HTTP as the same client, as an operator, and a callback over HTTP.

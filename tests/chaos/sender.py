@@ -26,6 +26,7 @@ ASK_S = 12.0         # of one HTTP request; a gateway answers within 5 s, unless
 HANDS = 12           # HTTP requests at once
 END_S = 30.0
 TOKEN, SECRET = "a token of the teller, long enough", "0123456789abcdef" * 4
+BY = "chaos"         # the name of an operator
 FINAL = ("taken", "kept", "counted", "duplicate", "late", "refused")
 STATUSES = {409: "late", 403: "refused"}
 SIGNAL_OF = {"approve": "approved", "paid": "paid", "called": None}
@@ -58,7 +59,8 @@ class Sent:
         """As the cause in the order's story; of a callback only its begin."""
         if self.way == CALLBACK:
             return f"callback.{self.step}/"
-        return f"{self.signal}/{self.signal_id}" + ("" if self.way == OPERATOR else f"/{CLIENT}")
+        sender = f"/{BY}" if self.way == OPERATOR else CLIENT
+        return f"{self.signal}/{self.signal_id}/{sender}" + (f"/{self.key}" if self.key else "")
 
     @property
     def is_answered(self):
@@ -66,10 +68,11 @@ class Sent:
 
 
 class Sender:
-    """`port()`: the present port of the broker. `gateways()`: the present ports of all gateways."""
+    """`port()`: the present port of the broker. `gateways()`: the present ports of all gateways. `has_called(order, step)`: whether
+    the step's service has been called; before that it calls nobody back."""
 
-    def __init__(self, port, gateways, seed, history):
-        self.port, self.gateways, self.history = port, gateways, history
+    def __init__(self, port, gateways, has_called, seed, history):
+        self.port, self.gateways, self.has_called, self.history = port, gateways, has_called, history
         self.dice = random.Random(seed)
         self.all = []
         self.by_number = {}  # correlation id → the copy
@@ -160,7 +163,7 @@ class Sender:
     def publish(self, channel, queue, sent):
         number = f"{sent.signal_id}/{sent.way}"
         self.by_number[number] = sent
-        body = {"v": 1, "command_id": sent.signal_id, "command": "signal", "signal": sent.signal, "payload": sent.payload, "by": "chaos",
+        body = {"v": 1, "command_id": sent.signal_id, "command": "signal", "signal": sent.signal, "payload": sent.payload, "by": BY,
                 **({"key": sent.key} if sent.key else {"order_id": sent.order_id})}
         exchange, key = (("makegood.commands", "scheduler.commands") if sent.way == OPERATOR
                          else (f"makegood.signals.{CLIENT}", sent.signal))
@@ -184,7 +187,8 @@ class Sender:
                 time.sleep(processes.POLL_S)  # POLL_S: until the next is due
                 continue
             try:
-                self.ask(sent)
+                if sent.way != CALLBACK or self.has_called(sent.order_id, sent.step):
+                    self.ask(sent)
             finally:
                 self.again(sent)
 

@@ -338,9 +338,20 @@ class Stage:
 
     def plan_schedules_anew(self):
         """What an operator does after the database's clock was ahead: its next slots are far in the future."""
+        self.tell_schedules("pause")
+        self.tell_schedules("resume")
+
+    def tell_schedules(self, verb):
         for name in kinds.SCHEDULES:
-            for verb in ("pause", "resume"):
-                self.cluster.tool("schedule", verb, name, "--reason", "the clock was ahead")
+            self.cluster.tool("schedule", verb, name, "--reason", "chaos")
+
+    def open_slots(self):
+        """Orders of schedules that have not ended."""
+        return self.rows("SELECT 1 FROM order_process WHERE workflow = 'ticked' AND process_state IN ('pending', 'processing', 'compensating') LIMIT 1")
+
+    def has_called(self, order_id, step):
+        """Whether the payment has had a request of this step."""
+        return self.cluster.remotes["payment"].entry(f"{order_id}.{step}.do")["do_requests"] > 0
 
     def apply_topology(self):
         words = []

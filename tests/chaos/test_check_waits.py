@@ -65,7 +65,7 @@ def callbacks_are_those_of_their_order():
 
 
 def signals_with_a_key_are_in_their_row_and_in_one_story():
-    story, taken, free = {"paid/o1.1/teller": ["o1"]}, {"o1.1": {"taken_by": "o1"}}, {"o1.1": {"taken_by": None}}
+    story, taken, free = {"paid/o1.1/teller/o1": ["o1"]}, {"o1.1": {"taken_by": "o1"}}, {"o1.1": {"taken_by": None}}
     passes(check_waits.check_signals, [sent("paid")], story, taken)
     passes(check_waits.check_signals, [sent("paid", "kept")], story, taken)
     passes(check_waits.check_signals, [sent("paid", "kept")], {}, free)
@@ -169,7 +169,7 @@ def stories_hold_each_signal_with_its_order():
                                            {"cause_kind": "signal", "cause": "callback.charge/0a1b"}])
     assert stories == {"approved/o1.1/teller": ["o1"], "callback.charge/": ["o1"]}, stories
     assert sent(number=2).identity == "approved/o1.2/teller" and sent("called", way=CALLBACK).identity == "callback.charge/"
-    assert Sent("o1", "approve", Planned(0.0, "operator", NO), 0.0).identity == "approved/o1.1"
+    assert Sent("o1", "approve", Planned(0.0, "operator", NO), 0.0).identity == "approved/o1.1//chaos"
 
 
 def main():
