@@ -364,6 +364,8 @@ static void sweep_run(void *arg)
         options.grace_after_ms = supervisor->swept_at_ms;
         options.grace_before_ms = FAR_FUTURE_MS;
     }
+    options.gap_after_ms = options.grace_after_ms;
+    options.gap_before_ms = options.grace_before_ms;
     spared_add(supervisor, &options);
     supervisor->is_sweeping = true;
     supervisor->asked_at_boot_us = mg_clock_boot_us();

@@ -302,14 +302,20 @@ START_TEST(deadlines_that_passed_in_the_gap_get_their_grace)
     struct mg_step before = {.state = MG_STEP_RUNNING, .attempt = 1, .complete_by_ms = now_ms - 20000};
     struct mg_step after = {.state = MG_STEP_RUNNING, .attempt = 1, .complete_by_ms = now_ms - 1000};
     struct mg_step waiting = {.state = MG_STEP_WAITING, .due_at_ms = now_ms - 5000};
+    struct mg_step signal = {
+        .state = MG_STEP_WAITING, .reason = MG_REASON_AWAITING_SIGNAL, .due_at_ms = now_ms - 5000};
     store_order("o-gap", MG_ORDER_PROCESSING, &in_gap, now_ms - 6000);
     store_order("o-before", MG_ORDER_PROCESSING, &before, 0);
     store_order("o-after", MG_ORDER_PROCESSING, &after, 0);
     store_order("o-waiting", MG_ORDER_PROCESSING, &waiting, 0);
+    store_order("o-signal", MG_ORDER_PROCESSING, &signal, 0);
     options.grace_after_ms = now_ms - 10000;
     options.grace_before_ms = now_ms - 3000;
+    options.gap_after_ms = _i == 0 ? now_ms - 10000 : 0; /* 0: a gap; 1: a clock that was set */
+    options.gap_before_ms = _i == 0 ? now_ms - 3000 : 0;
     rig_sweep(&rig, &options);
-    ck_assert_int_eq(rig.sweep.due_count, 3);
+    ck_assert_int_eq(rig.sweep.due_count, _i == 0 ? 3 : 4);
+    ck_assert_int_eq(find_due("o-signal") == NULL, _i == 0);
     ck_assert(find_due("o-gap") == NULL);
     ck_assert(find_due("o-before") != NULL && find_due("o-after") != NULL && find_due("o-waiting") != NULL);
     ck_assert_int_eq(rig.sweep.overdue_total, 2);
@@ -506,7 +512,7 @@ int main(void)
     tcase_add_test(test, an_order_that_is_being_written_is_woken_too);
     tcase_add_test(test, how_far_the_clock_was_ahead_is_kept_until_all_are_woken);
     tcase_add_test(test, the_woken_stay_so_when_there_are_more_asks_than_the_limit);
-    tcase_add_test(test, deadlines_that_passed_in_the_gap_get_their_grace);
+    tcase_add_loop_test(test, deadlines_that_passed_in_the_gap_get_their_grace, 0, 2);
     tcase_add_test(test, a_deadline_from_before_a_step_back_is_judged_by_its_own_clock);
     tcase_add_test(test, the_brake_holds_back_the_latest_and_nothing_else);
     tcase_add_test(test, a_full_sweep_reports_it_and_the_next_takes_the_rest);

@@ -163,7 +163,7 @@ static double work_of_a_sweep(int orders)
     store_running("a", orders, 32, 60);
     PGresult *plan =
         PQexec(rig.admin, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF)"
-                          " EXECUTE q(7, 'me', 500, 2000, 0, 0, 200, 9000, 0, 0, 0, 0, 0, '{}')");
+                          " EXECUTE q(7, 'me', 500, 2000, 0, 0, 200, 9000, 0, 0, 0, 0, 0, 0, 0, '{}')");
     ck_assert_msg(PQresultStatus(plan) == PGRES_TUPLES_OK, "%s", PQerrorMessage(rig.admin));
     double work = 0, loops = 1;
     for (int row = 0; row < PQntuples(plan); row++) {

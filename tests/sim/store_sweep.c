@@ -30,6 +30,7 @@ struct sweep {
     struct sim_input *input;
     int64_t now_ms, limit, ask_again_ms, overdue_limit, step_limit;
     struct mg_spared grace;
+    int64_t gap_after_ms, gap_before_ms;
     struct sim_order **locked; /* orders of this sweep */
     int locked_count;
     bool is_full;
@@ -201,7 +202,11 @@ static void found_add(struct sweep *sweep, struct found found)
 {
     found.is_braked = found.ask == MG_CAUSE_OVERDUE || found.ask == MG_CAUSE_EXPIRED;
     found.set_at_ms = found.step == NULL ? found.order->record.created_at_ms : found.order->updated_at_ms;
-    found.is_graced = found.is_braked && is_in_grace(sweep, found.deadline_ms, found.set_at_ms);
+    bool awaits_signal = found.step != NULL && found.step->state == MG_STEP_WAITING &&
+                         found.step->reason == MG_REASON_AWAITING_SIGNAL;
+    bool is_in_gap = found.deadline_ms > sweep->gap_after_ms && found.deadline_ms <= sweep->gap_before_ms;
+    found.is_graced = (found.is_braked && is_in_grace(sweep, found.deadline_ms, found.set_at_ms)) ||
+                      (awaits_signal && is_in_gap);
     sweep->founds = sim_grow(sweep->founds, sweep->found_count, sizeof(*sweep->founds));
     sweep->founds[sweep->found_count++] = found;
 }
@@ -561,6 +566,8 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
         .ask_again_ms = sim_int(sim_scalar(input, 4)),
         .overdue_limit = sim_int(sim_scalar(input, 7)),
         .step_limit = sim_int(sim_scalar(input, 8)),
+        .gap_after_ms = sim_int(sim_scalar(input, 14)),
+        .gap_before_ms = sim_int(sim_scalar(input, 15)),
         .grace = {.after_ms = sim_int(sim_scalar(input, 5)),
                   .before_ms = sim_int(sim_scalar(input, 6)),
                   .high_after_ms = sim_int(sim_scalar(input, 9)),

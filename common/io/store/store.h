@@ -444,6 +444,9 @@ struct mg_sweep_options {
     /* deadlines (overdue, expired) in (grace_after_ms, grace_before_ms] are left alone; 0: none */
     int64_t grace_before_ms;
     int64_t grace_after_ms;
+    /* time-outs of waits for signals in (gap_after_ms, gap_before_ms]; 0: none. A scheduler spares those that
+     * only a clock has passed. */
+    int64_t gap_before_ms, gap_after_ms;
     /* deadlines of the high clock: in (grace_high_after_ms, grace_before_ms] */
     int64_t grace_high_after_ms;
     struct mg_high_clock high;

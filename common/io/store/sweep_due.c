@@ -118,6 +118,8 @@ void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *optio
     mg_pg_add_int(&params, options->high.until_ms);
     mg_pg_add_int(&params, options->high.low_from_ms);
     mg_pg_add_int(&params, options->high.low_until_ms);
+    mg_pg_add_int(&params, options->gap_after_ms);
+    mg_pg_add_int(&params, options->gap_before_ms);
     mg_store_send_many(store, &MG_STORE_SWEEP, &params, mg_store_job_answer, job);
 }
 

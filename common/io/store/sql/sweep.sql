@@ -15,6 +15,8 @@
 \set high_until_ms '0'
 \set low_from_ms '0'
 \set low_until_ms '0'
+\set gap_after_ms '0'
+\set gap_before_ms '0'
 \set keys '{}'
 \set steps_of_an_order 64
 \set unjudged_ms 30000
@@ -113,14 +115,14 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     found AS MATERIALIZED (
         SELECT order_id, version, seq, process_state, is_high, is_woken,
             CASE WHEN is_running THEN 'overdue' ELSE 'due' END AS ask, step, attempt, service, deadline, updated_at AS set_at,
-            is_running OR awaits_signal AS is_time_out
+            awaits_signal
         FROM open_step
         WHERE NOT is_parked AND (deadline <= (SELECT now FROM clock) OR (is_woken AND NOT is_running AND deadline IS NOT NULL))
         UNION ALL
         SELECT order_id, version, seq, process_state, is_high, is_woken,
             CASE WHEN complete_by <= (SELECT now FROM clock) THEN 'expired' ELSE 'nudge' END, '', 0, '',
             CASE WHEN complete_by <= (SELECT now FROM clock) THEN complete_by END, created_at,
-            complete_by <= (SELECT now FROM clock)
+            false
         FROM candidate
         WHERE complete_by <= (SELECT now FROM clock)
             OR (process_state IN ('pending', 'processing', 'compensating') AND is_moving IS NOT TRUE)
@@ -157,7 +159,13 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     graced AS MATERIALIZED (
         SELECT *, ask IN ('overdue', 'expired') AS is_braked,
             -- Answers and signals that came in time may still wait for the same outage.
-            is_time_out
+            (
+                awaits_signal
+                AND :'gap_before_ms'::bigint > 0
+                AND deadline <= ('epoch'::timestamptz + :'gap_before_ms'::bigint * interval '1 millisecond')
+                AND deadline > ('epoch'::timestamptz + :'gap_after_ms'::bigint * interval '1 millisecond')
+            )
+            OR ask IN ('overdue', 'expired')
                 AND (
                     :'grace_before_ms'::bigint > 0
                     AND deadline <= ('epoch'::timestamptz + :'grace_before_ms'::bigint * interval '1 millisecond')

@@ -13,6 +13,8 @@
 \set high_until_ms '0'
 \set low_from_ms '0'
 \set low_until_ms '0'
+\set gap_after_ms '0'
+\set gap_before_ms '0'
 \set keys '{}'
 \set woken `cat parts/woken.sql`
 \set lock ''
@@ -27,7 +29,7 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     unused AS (
         SELECT :'ask_again_ms'::bigint, :'grace_after_ms'::bigint, :'grace_before_ms'::bigint, :'overdue_limit'::bigint,
             :'step_limit'::bigint, :'high_grace_after_ms'::bigint, :'high_from_ms'::bigint, :'high_until_ms'::bigint,
-            :'low_from_ms'::bigint, :'low_until_ms'::bigint
+            :'low_from_ms'::bigint, :'low_until_ms'::bigint, :'gap_after_ms'::bigint, :'gap_before_ms'::bigint
     )
 SELECT order_id
 FROM timely
