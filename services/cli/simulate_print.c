@@ -44,10 +44,14 @@ static const char *percent_text(uint64_t part, uint64_t whole, char ret[SPAN_SIZ
     return ret;
 }
 
+/* With orders at this rate for ever. A run too short for that, or with calls that go on long after the last
+ * order, tells no more than its busiest second. */
 static double calls_per_second(const struct mg_profile *profile, const struct mg_tally *tally, int service)
 {
+    const struct mg_service_tally *calls = &tally->services[service];
     double rate = (double)profile->rate / 1000;
-    return tally->orders > 0 ? (double)tally->services[service].calls / (double)tally->orders * rate : 0;
+    double average = tally->orders > 0 ? (double)calls->calls / (double)tally->orders * rate : 0;
+    return average < (double)calls->peak ? average : (double)calls->peak;
 }
 
 /* ---- a simulation as text ---- */
