@@ -99,7 +99,7 @@ class Stream:
                 self.s.wait_state(order, "processed")
 
 
-@scenario(**FOLDER)
+@scenario(**FOLDER, long="alerts, pauses and time-outs pass in real time")
 def a_changed_service_file_replaces_its_agent_and_loses_no_request(s):
     """Would catch: an old agent that goes before the new one serves; a request that is lost, or repeated, by the change; other
     services' agents replaced too; a file read while it is written; the old URL still called afterwards."""

@@ -60,7 +60,7 @@ def each_line_of_a_log_is_json_whatever_the_server_warns_of(s):
         assert warnings and all("collation version mismatch" in line["notice"] for line in warnings), lines
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def a_migration_behind_a_reader_stops_no_order_and_names_the_reader(s):
     """Would catch: schedulers that stand behind a migration, which stands behind somebody's open transaction."""
     s.client.wait_status(s.client.submit(), "processed")
@@ -111,7 +111,7 @@ def with_locales(folder):
         del os.environ["LOCPATH"]
 
 
-@scenario(schedulers=0, agents=0, supervisors=0)
+@scenario(schedulers=0, agents=0, supervisors=0, long="each answer, right or argument in turn")
 def no_id_is_lost_when_the_system_sorts_text_by_other_rules(s):
     """A server with a C library of its own, so to say. Would catch: ids that are in a table, are not found in its index, and are
     stored twice."""

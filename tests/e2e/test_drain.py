@@ -129,7 +129,7 @@ def at_once(function, *args):
     return thread, result
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def a_gateway_that_ends_answers_what_it_has_in_hand(s):
     """Would catch: a wait, a stream, a batch or a post that is cut; a readiness of one that ends; an idle connection that keeps it."""
     load(s)
@@ -185,7 +185,7 @@ def a_gateway_that_ends_answers_what_it_has_in_hand(s):
     s.wait(lambda: len(s.rows("SELECT 1 FROM order_process WHERE order_id = ANY(%s) AND process_state = 'processed'", list(ids))) == len(ids), "each is processed", 90)
 
 
-@scenario(agents=0, schedulers=0, supervisors=0)
+@scenario(agents=0, schedulers=0, supervisors=0, long="alerts, pauses and time-outs pass in real time")
 def the_end_of_a_gateway_is_bounded_and_a_second_signal_ends_it_at_once(s):
     """Would catch: a client without an end that keeps a gateway or a console; a second SIGTERM or SIGINT without effect."""
     load(s)

@@ -94,7 +94,7 @@ def damage(s):
     s.rows(f"SELECT heap_force_kill('{toast}'::regclass, %s::tid[])", pages)
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def an_order_with_a_damaged_row_is_set_aside_and_the_others_end(s):
     """Would catch: all orders of a scheduler behind one whose row cannot be read; an alert that names neither order nor reason."""
     letters = "".join(random.Random(1).choices(string.ascii_letters, k=60_000))  # cannot be compressed into its row
@@ -118,7 +118,7 @@ def an_order_with_a_damaged_row_is_set_aside_and_the_others_end(s):
     s.wait_state(order, "processed")
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def an_order_without_its_payload_is_set_aside_and_nothing_is_undone(s):
     """Would catch: a charge that is undone because the row with the order's payload was not found, and nobody is told."""
     lost, moved = in_the_middle(s, 2, payload={"n": 1})

@@ -152,7 +152,7 @@ def a_full_line_rejects_and_on_error_releases(s):
         s.client.wait_status(order, "compensated")
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def a_turn_that_was_lost_is_made_good_by_the_supervisor(s):
     """Would catch: a line that stands for ever after the loss of one message."""
     line(s)

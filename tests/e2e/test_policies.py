@@ -151,7 +151,7 @@ def a_services_missing_queue_is_an_alert_until_it_is_back(s):
     s.wait(lambda: all(row["closed_at"] for row in s.alerts("unpublishable")), "the alert is closed", BACK_S)
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def a_letter_that_died_of_a_policy_names_the_check(s):
     """Would catch: orders in dead.letters of which nothing tells that a policy put them there."""
     scheduler = s.cluster.schedulers[0]

@@ -362,7 +362,7 @@ MOODS = (("down", "answered 503 temporarily_unavailable"), ("html", "answered 20
          ("huge", "above 65536 bytes"))
 
 
-@scenario(**OWN)
+@scenario(**OWN, long="alerts, pauses and time-outs pass in real time")
 def a_service_that_asks_to_wait_is_left_alone_and_the_order_ends_in_its_time(s):
     """Would catch: attempts that are used up, or an order that waits beyond its time, since its service asks to wait for 20 minutes."""
     street = Street(s)
@@ -385,7 +385,7 @@ def pump_for(s, seconds):
         s.client.pump(max(0, until - time.monotonic()))
 
 
-@scenario(**OWN)
+@scenario(**OWN, long="alerts, pauses and time-outs pass in real time")
 def a_token_endpoint_that_fails_costs_no_attempt(s):
     """Would catch: an attempt or an order that the token endpoint's outage uses up; an answer of any size in memory."""
     without_tokens(s, MOODS, "3 s")

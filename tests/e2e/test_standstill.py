@@ -208,7 +208,7 @@ def slow_payment(s, count):
         s.client.wait_status(order, "processed")
 
 
-@scenario(services=("inventory", "payment"), options=NARROW)
+@scenario(services=("inventory", "payment"), options=NARROW, long="alerts, pauses and time-outs pass in real time")
 def a_full_queue_holds_up_its_own_orders_only(s):
     """Would catch: one slow service that holds back the new orders of each workflow."""
     parked = "SELECT count(*) AS n FROM order_step WHERE service = 'payment' AND reason = 'window_full'"

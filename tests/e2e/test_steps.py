@@ -149,7 +149,7 @@ def forgetful_payment(name, service):
     return service
 
 
-@scenario(edit_service=forgetful_payment)
+@scenario(edit_service=forgetful_payment, long="each answer, right or argument in turn")
 def a_step_that_happened_and_was_then_refused_is_undone_all_the_same(s):
     """Would catch: a maybe that a later refusal clears (law 10, sticky maybe)."""
     s.load_workflow("sticky", [step("charge", "payment")])

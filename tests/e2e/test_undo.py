@@ -100,7 +100,7 @@ def an_undo_is_done_only_if_its_answer_proves_it(s):
     print(f"{len(CELLS)} cells")
 
 
-@scenario(agents=0, services=("shop",))
+@scenario(agents=0, services=("shop",), long="each answer, right or argument in turn")
 def an_undo_without_conditions_is_judged_by_its_status(s):
     """Would catch: a definition of earlier versions that changes its meaning; a page that does; an unread answer without a trace."""
     shop = Refunds()
@@ -318,7 +318,7 @@ class GivenUp(StandIn):
             self.charges[cell] = self.charges.get(cell, 0) + 1
 
 
-@scenario(agents=0, services=("shop", "stall"))
+@scenario(agents=0, services=("shop", "stall"), long="alerts, pauses and time-outs pass in real time")
 def no_undo_and_no_verify_overtakes_a_do_that_a_proxy_has_given_up(s):
     """Would catch: a charge that stands, or is made twice, since a proxy's 503 or page counted as the answer of the service."""
     shop = GivenUp()

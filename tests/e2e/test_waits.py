@@ -27,7 +27,7 @@ def arrivals(s):
                         WHERE t->>'from' = 'waiting' AND t->>'to' = 'done' AND t->>'step' = 'hold')""")
 
 
-@scenario()
+@scenario(long="alerts, pauses and time-outs pass in real time")
 def a_wait_lasts_its_time_although_everything_is_killed(s):
     """Would catch: a wait that a crash shortens, forgets or ends twice."""
     s.load_workflow("rest", [step("reserve", "inventory"), wait_step("hold", after=["reserve"], **{"for": "6s"}),
