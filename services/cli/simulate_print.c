@@ -45,7 +45,7 @@ static const char *percent_text(uint64_t part, uint64_t whole, char ret[SPAN_SIZ
 }
 
 /* With orders at this rate for ever. A run too short for that, or with calls that go on long after the last
- * order, tells no more than its busiest second. */
+ * order, has no more than its busiest second. */
 static double calls_per_second(const struct mg_profile *profile, const struct mg_tally *tally, int service)
 {
     const struct mg_service_tally *calls = &tally->services[service];
