@@ -77,12 +77,13 @@ struct places {
     int step;        /* the one that takes or keeps it of its sender; -1: none */
 };
 
-static bool means_something(const struct mg_fold *fold, int step, struct mg_slice payload)
+/* True if a condition of the step holds. Else `ret_why` has the values. */
+static bool means_something(const struct mg_fold *fold, int step, struct mg_slice payload,
+                            char ret_why[MG_ERROR_TEXT_MAX + 1])
 {
-    char why[MG_ERROR_TEXT_MAX + 1];
     struct mg_order_input input;
     mg_order_input_make(fold->workflow->workflow, fold->record, step, &input);
-    enum mg_answer_meaning meaning = mg_workflow_signal_judge(&input.input, step, payload, why);
+    enum mg_answer_meaning meaning = mg_workflow_signal_judge(&input.input, step, payload, ret_why);
     return meaning == MG_ANSWER_DONE || meaning == MG_ANSWER_REFUSED;
 }
 
@@ -90,10 +91,11 @@ static bool means_something(const struct mg_fold *fold, int step, struct mg_slic
 static int rank_of(const struct mg_fold *fold, int step, const struct mg_signal *signal)
 {
     const struct mg_step *at = &fold->record->order.steps[step];
+    char why[MG_ERROR_TEXT_MAX + 1];
     if (!mg_step_is_open(at)) {
         return at->state == MG_STEP_PENDING ? 1 : 0;
     }
-    return means_something(fold, step, signal->payload) ? 3 : 2;
+    return means_something(fold, step, signal->payload, why) ? 3 : 2;
 }
 
 static void places_find(const struct mg_fold *fold, const char *name, const struct mg_signal *signal,
@@ -168,16 +170,12 @@ static void end(struct mg_batch *batch, struct mg_fold *fold, const struct mg_si
 /* The effect of the signal on a step that waits. */
 static void take(struct mg_batch *batch, struct mg_fold *fold, struct arrival *arrival)
 {
-    struct mg_order_input input;
     struct mg_signal_sum sum;
-    mg_order_input_make(fold->workflow->workflow, fold->record, arrival->step, &input);
-    enum mg_answer_meaning meaning =
-        mg_workflow_signal_judge(&input.input, arrival->step, arrival->signal.payload, arrival->why);
-    arrival->outcome = MG_SIGNAL_COUNTED;
-    if (meaning == MG_ANSWER_OPEN || meaning == MG_ANSWER_UNCLEAR) {
+    if (!means_something(fold, arrival->step, arrival->signal.payload, arrival->why)) {
         pass(batch, fold, arrival);
         return;
     }
+    arrival->outcome = MG_SIGNAL_COUNTED;
     keep(batch, fold, arrival);
     if (fold->has_failed) {
         return;
@@ -193,15 +191,11 @@ static void take(struct mg_batch *batch, struct mg_fold *fold, struct arrival *a
 static bool is_idle_early(const struct mg_fold *fold, struct arrival *arrival)
 {
     const struct mg_conditions *conditions = &fold->workflow->workflow->steps[arrival->step].conditions;
-    struct mg_order_input input;
-    if (conditions->reads_steps) {
-        return false;
+    bool is_idle = !conditions->reads_steps &&
+                   !means_something(fold, arrival->step, arrival->signal.payload, arrival->why);
+    if (!is_idle) {
+        arrival->why[0] = '\0';
     }
-    mg_order_input_make(fold->workflow->workflow, fold->record, arrival->step, &input);
-    enum mg_answer_meaning meaning =
-        mg_workflow_signal_judge(&input.input, arrival->step, arrival->signal.payload, arrival->why);
-    bool is_idle = meaning == MG_ANSWER_OPEN || meaning == MG_ANSWER_UNCLEAR;
-    arrival->why[is_idle ? strlen(arrival->why) : 0] = '\0';
     return is_idle;
 }
 
