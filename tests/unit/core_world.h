@@ -369,13 +369,15 @@ static inline void agent_ask_undone(struct world *world, int step, uint32_t atte
 /* The order got the 202 of this work. */
 static inline bool is_known_to_work(const struct world *world, int step, const struct remote_key *key)
 {
-    bool is_known = false;
-    for (uint32_t a = 1; a < WORLD_ATTEMPTS; a++) {
+    bool is_in_time = key->is_working && key->finish_at_ms < key->finish_by_ms;
+    for (uint32_t a = 1; a < WORLD_ATTEMPTS && is_in_time; a++) {
         const struct remote_attempt *at = &world->attempts[step][a];
-        is_known = is_known || (at->kind == MG_KIND_DO && at->is_accepted &&
-                                &world->keys[step][at->generation % WORLD_GENERATIONS] == key);
+        if (at->kind == MG_KIND_DO && at->is_accepted &&
+            &world->keys[step][at->generation % WORLD_GENERATIONS] == key) {
+            return true;
+        }
     }
-    return is_known && key->is_working && key->finish_at_ms < key->finish_by_ms;
+    return false;
 }
 
 static inline void agent_undo(struct world *world, int step, uint32_t attempt)

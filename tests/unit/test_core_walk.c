@@ -127,6 +127,9 @@ static void trace_decision(struct witness *witness, const struct mg_cause *cause
     const struct mg_order *order = &witness->order;
     char steps[WORLD_STEPS * 48];
     size_t len = 0;
+    if (!witness->world.is_traced) {
+        return;
+    }
     for (int i = 0; i < order->step_count; i++) {
         const struct mg_step *step = &order->steps[i];
         len += (size_t)snprintf(steps + len, sizeof(steps) - len, " %d:%s%s/%u.%u", i,
