@@ -1,4 +1,5 @@
-/* The files of a new project inside the executable; project_files.cmake makes the table of deploy/examples. */
+/* The files of a new project inside the executable; project_files.cmake makes the table of deploy/examples.
+ */
 #ifndef MG_CLI_PROJECT_FILES_H
 #define MG_CLI_PROJECT_FILES_H
 
