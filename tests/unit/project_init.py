@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """project_init.py MAKEGOOD SOURCE: `makegood init` writes a project that is good as it stands, and overwrites nothing.
 
-Would catch: a project whose workflow or cases are refused, whose service breaks a promise, or that costs a file of its folder.
+Would catch: a project whose workflow or cases are refused, a service that breaks a promise, or that costs a file of its folder.
 """
 import json
 import pathlib
