@@ -21,7 +21,6 @@ OLDER = {
     "deploy/docs/gateway.md": (6, 1),
     "deploy/docs/install.md": (1, 0),
     "deploy/docs/observe.md": (9, 2),
-    "deploy/docs/operate.md": (12, 2),
     "deploy/docs/schedules.md": (3, 6),
     "deploy/docs/security.md": (1, 1),
     "deploy/docs/service-test.md": (0, 1),
