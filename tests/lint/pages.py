@@ -14,7 +14,7 @@ WORDS_MAX = 25
 OLDER = {
     "README.md": (0, 1),
     "deploy/docs/agents.md": (2, 1),
-    "deploy/docs/alerts.md": (26, 2),
+    "deploy/docs/alerts.md": (0, 7),
     "deploy/docs/console.md": (5, 0),
     "deploy/docs/dev.md": (1, 2),
     "deploy/docs/expressions.md": (1, 2),
