@@ -4,7 +4,9 @@
 Would catch: an example that readers copy and that acts twice, forgets a key when it starts again, or leaves a late call's effect.
 """
 import json
+import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -84,6 +86,29 @@ class Examples(unittest.TestCase):
 
     def test_node(self):
         self.check("node")
+
+    def page(self, name):
+        """The commands of a page, and a folder in which makegood is on the path."""
+        text = (SOURCE / "deploy/docs" / name).read_text(encoding="utf-8")
+        (self.folder / "bin").mkdir()
+        (self.folder / "bin/makegood").symlink_to(TOOL)
+        return [line for block in re.findall(r"^```sh\n(.*?)^```$", text, re.DOTALL | re.MULTILINE) for line in block.splitlines()]
+
+    def type(self, command):
+        done = subprocess.run(["bash", "-c", command], cwd=SOURCE, env=dict(os.environ, PATH=f"{self.folder}/bin:{os.environ['PATH']}"),
+                              capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(0, done.returncode, done)
+        return done.stdout
+
+    def test_the_commands_of_the_recipes(self):
+        for command in self.page("recipes.md"):
+            self.type(command)
+
+    def test_the_commands_of_the_checklist(self):
+        service, test = self.page("service-checklist.md")
+        self.assertEqual("python3 deploy/examples/python/service.py 9080", service)
+        _, url = self.start("python")
+        self.assertIn("stays_undone", self.type(test.replace("http://127.0.0.1:9080", url)))
 
     def test_they_are_short(self):
         for words in SERVICES.values():
