@@ -27,9 +27,8 @@ READY = "Ctrl-C ends all"
 class Typist:
     """Types one command after the other into shells in `folder`. One that stays runs on, each in a terminal of its own."""
 
-    def __init__(self, folder, scratch, programs=None):
-        self.folder, self.scratch = folder, scratch
-        self.environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}") if programs else None
+    def __init__(self, folder, scratch, environment=None):
+        self.folder, self.scratch, self.environment = folder, scratch, environment
         self.count = 0
 
     def report(self, command, began, what):
@@ -113,15 +112,16 @@ def end(makegood):
 def type_project(scratch, programs, migrations):
     """A project of `makegood init`, by its own page."""
     folder, language = scratch / "project", "node" if shutil.which("node") else "python"
+    environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", MAKEGOOD_MIGRATIONS=str(migrations))
     began = time.monotonic()
-    Typist(scratch, scratch, programs).run(f"makegood init {language} project")
+    Typist(scratch, scratch, environment).run(f"makegood init {language} project")
     service, commands = page.read_project(folder, "node" if language == "node" else "python3")
-    typist = Typist(folder, scratch, programs)
+    typist = Typist(folder, scratch, environment)
     shop = typist.stay(service, lambda _log: connects(9080), "the service listens", START_S)
     answers = []
     for command in commands:
         if command.startswith("makegood dev "):
-            makegood = typist.stay(f"{command} --migrations {migrations}", lambda log: READY in log.read_text(encoding="utf-8"), "all is ready", START_S)
+            makegood = typist.stay(command, lambda log: READY in log.read_text(encoding="utf-8"), "all is ready", START_S)
         else:
             answers.append(typist.run(command))
     good, dear = next(values for values in map(json_values, answers[1:]) if len(values) == 2)
