@@ -107,6 +107,7 @@ static enum mg_exit_code verb_init(struct mg_cli *cli)
 }
 
 const struct mg_verb MG_INIT_VERBS[] = {
-    {"init", NULL, "node|python [FOLDER]", 1, 2, MG_EXTRA_APART | MG_EXTRA_ALONE, MG_PRINTS_TEXT, verb_init,
+    {"init", NULL, "node|python [FOLDER]", 1, 2, MG_EXTRA_APART | MG_EXTRA_ALONE | MG_EXTRA_FILES,
+     MG_PRINTS_TEXT, verb_init,
      "writes a new project: a service, a workflow with cases, and the commands that run them", 0},
     {0}};

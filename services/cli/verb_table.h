@@ -48,6 +48,7 @@
 #define MG_EXTRA_KEY        (UINT64_C(1) << 37)
 #define MG_EXTRA_SIMULATE   (UINT64_C(1) << 38)
 #define MG_EXTRA_LINE       (UINT64_C(1) << 39)
+#define MG_EXTRA_FILES      (UINT64_C(1) << 50) /* no option: the verb makes files */
 #define MG_EXTRA_SERVERS    (MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY | MG_EXTRA_AGENTS)
 #define MG_EXTRA_APART      (UINT64_C(1) << 29) /* no option: the verb uses neither broker nor database */
 #define MG_EXTRA_ALONE      (UINT64_C(1) << 30) /* no server at all and one output format: no common option */

@@ -77,7 +77,7 @@ class Project(unittest.TestCase):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = str(listener.getsockname()[1])
         page = (self.folder / "README.md").read_text(encoding="utf-8").replace(PORT, port)
-        start = next(words for words in re.findall(r"`([^`]+)`", page) if words.startswith(program + " "))
+        start = re.search(rf"`({program} service[^`]*)`", page).group(1)
         test = next(line for line in page.splitlines() if line.startswith("makegood service test "))
         process = subprocess.Popen(shlex.split(start), cwd=self.folder, stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
