@@ -17,7 +17,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-TOOL, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+TOOL, SOURCE = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve()
 EXAMPLES = SOURCE / "deploy" / "examples"
 SERVICES = {"python": [sys.executable, EXAMPLES / "python/service.py"], "node": ["node", EXAMPLES / "node/service.mjs"]}
 LINES_MAX = 50

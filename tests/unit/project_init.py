@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-TOOL, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+TOOL, SOURCE = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve()
 PROJECT = SOURCE / "deploy" / "examples" / "project"
 DONE, USAGE, CONFLICT = 0, 2, 4
 PORT = "9080"
