@@ -171,8 +171,9 @@ int main(int argc, char **argv)
     char hardening[MG_HARDENING_SIZE];
     const struct mg_verb *verb = verb_of(argc, argv);
     /* These run programs, or write files that the user names. */
-    bool writes_files = verb != NULL && (verb->extras & (MG_EXTRA_EXPORT | MG_EXTRA_TEST | MG_EXTRA_DEV |
-                                                         MG_EXTRA_AGENTS | MG_EXTRA_COMMAND)) != 0;
+    bool writes_files =
+        verb != NULL && (verb->extras & (MG_EXTRA_EXPORT | MG_EXTRA_TEST | MG_EXTRA_DEV | MG_EXTRA_AGENTS |
+                                         MG_EXTRA_COMMAND | MG_EXTRA_FILES)) != 0;
     (writes_files ? mg_harden_but_files : mg_harden)(hardening);
     mg_log_open("makegood", "", MG_LOG_ERROR);
     enum mg_exit_code code = words_run(argc, argv);

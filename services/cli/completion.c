@@ -24,8 +24,8 @@ static void values_print(const char *name, const char *prefix, int prefix_len)
     } else if (strcmp(name, "DIR") == 0) {
         (void)puts(":folders");
     } else if (name[0] >= 'a' && name[0] <= 'z') {
-        for (int len = 0; *name != '\0'; name += name[len] == '|' ? len + 1 : len) {
-            len = (int)strcspn(name, "|");
+        for (int len = 0; *name != '\0' && *name != ' '; name += name[len] == '|' ? len + 1 : len) {
+            len = (int)strcspn(name, "| "); /* the words of the first argument */
             (void)printf("%.*s%.*s\n", prefix_len, prefix, len, name);
         }
     }

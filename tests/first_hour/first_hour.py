@@ -2,8 +2,10 @@
 """See run."""
 
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -25,8 +27,8 @@ READY = "Ctrl-C ends all"
 class Typist:
     """Types one command after the other into shells in `folder`. One that stays runs on, each in a terminal of its own."""
 
-    def __init__(self, folder, scratch):
-        self.folder, self.scratch = folder, scratch
+    def __init__(self, folder, scratch, environment=None):
+        self.folder, self.scratch, self.environment = folder, scratch, environment
         self.count = 0
 
     def report(self, command, began, what):
@@ -35,8 +37,8 @@ class Typist:
     def stay(self, command, is_up, what, timeout_s):
         self.count += 1
         began = time.monotonic()
-        log = self.scratch / f"terminal-{self.count}.log"
-        process = processes.Process(f"terminal-{self.count}", ["bash", "-c", f"exec {command}"], log, cwd=self.folder).start()
+        log = self.scratch / f"{self.folder.name}-{self.count}.log"
+        process = processes.Process(f"{self.folder.name}-{self.count}", ["bash", "-c", f"exec {command}"], log, cwd=self.folder, env=self.environment).start()
         processes.wait_until(lambda: is_up(log), what, timeout_s, alive=process)
         self.report(command, began, f"until {what}")
         return process
@@ -44,7 +46,8 @@ class Typist:
     def run(self, command):
         self.count += 1
         began = time.monotonic()
-        done = subprocess.run(["bash", "-c", command], cwd=self.folder, capture_output=True, text=True, check=False, timeout=COMMAND_S)
+        done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False,
+                              timeout=COMMAND_S)
         self.report(command, began, done.stdout.strip())
         if done.returncode != 0:
             raise processes.Failure(f"it ended with {done.returncode}: {done.stderr}")
@@ -94,10 +97,39 @@ def type_page(scratch, build):
         processes.wait_until(lambda line=line: line in shop.tail(1000), f"the webhook brings {line}", COMMAND_S, alive=shop)
     assert len(commands) <= page.COMMANDS_MAX, f"the page has {len(commands)} commands"
     print(f"{len(commands)} commands in {time.monotonic() - began:.1f} s")
+    end(makegood)
+    shop.kill()
+    return clone
+
+
+def end(makegood):
     pids = processes.descendants(makegood.pid)
     makegood.ask_to_end()
     assert makegood.wait_end(60) == 0, makegood.tail()
     assert not [pid for pid in pids if processes.is_alive(pid)], "it has left processes"
+
+
+def type_project(scratch, programs, migrations):
+    """A project of `makegood init`, by its own page."""
+    folder, language = scratch / "project", "node" if shutil.which("node") else "python"
+    environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", MAKEGOOD_MIGRATIONS=str(migrations))
+    began = time.monotonic()
+    Typist(scratch, scratch, environment).run(f"makegood init {language} project")
+    service, commands = page.read_project(folder, "node" if language == "node" else "python3")
+    typist = Typist(folder, scratch, environment)
+    shop = typist.stay(service, lambda _log: connects(9080), "the service listens", START_S)
+    answers = []
+    for command in commands:
+        if command.startswith("makegood dev "):
+            makegood = typist.stay(command, lambda log: READY in log.read_text(encoding="utf-8"), "all is ready", START_S)
+        else:
+            answers.append(typist.run(command))
+    good, dear = next(values for values in map(json_values, answers[1:]) if len(values) == 2)
+    assert good["state"] == "processed" and good["output"]["charge"], good
+    assert dear["state"] == "compensated" and dear["cause"]["code"] == "card_declined", dear
+    end(makegood)
+    shop.kill()
+    print(f"a project of its own in {time.monotonic() - began:.1f} s")
 
 
 def main(words):
@@ -113,7 +145,8 @@ def main(words):
     scratch = cluster.make_scratch("makegood-first-")
     scratch.chmod(0o755)
     try:
-        type_page(scratch, build)
+        clone = type_page(scratch, build)
+        type_project(scratch, build / "bin" if build else clone / "build/demo/bin", clone / "deploy/postgres")
         return 0
     except (processes.Failure, AssertionError) as failure:
         print(f"first_hour: {failure}", file=sys.stderr)

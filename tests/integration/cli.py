@@ -48,7 +48,7 @@ VERBS = [
     "workflow show", "workflow draw", "workflow test", "workflow simulate", "workflow describe", "workflow diff", "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
     "broker check", "service list", "service pause", "service resume", "service limit", "service forget", "service test", "agent test", "client test", "bulk start", "bulk list", "bulk show",
     "bulk pause", "bulk resume", "bulk stop", "bulk run", "db migrate", "db status", "doctor", "top",
-    "console", "completion",
+    "console", "init", "completion",
 ]
 AT_ONCE = 8  # most of these tools wait for a time-out; the working ones need the whole machine
 
@@ -243,7 +243,7 @@ class WrongInput(Case):
             self.assertIn("there is no verb", one_line(run(*words, code=USAGE)))
 
     def test_a_noun_alone_names_its_verbs(self):
-        for noun in {verb.split()[0] for verb in VERBS} - {"doctor", "top", "console", "completion"}:
+        for noun in {verb.split()[0] for verb in VERBS} - {"doctor", "top", "console", "init", "completion"}:
             done = run(noun, code=USAGE)
             for verb in VERBS:
                 if verb.startswith(noun + " "):
@@ -257,11 +257,11 @@ class WrongInput(Case):
             self.assertIn(f"  {verb} ", everything)
             done = run(*verb.split(), "--help", code=DONE)
             self.assertIn(f"usage: makegood {verb}", done.stdout)
-            self.assertEqual("--timeout" in done.stdout, verb not in ("completion", "workflow draw"))  # which wait for no server
+            self.assertEqual("--timeout" in done.stdout, verb not in ("completion", "init", "workflow draw"))  # which wait for no server
             self.assertEqual(done.stderr, "")
             own, *connections = done.stdout.split("\nconnection options:\n")
             # These use no server.
-            self.assertEqual(verb in ("probe", "completion", "workflow draw", "workflow test", "workflow simulate", "service test"),
+            self.assertEqual(verb in ("probe", "completion", "init", "workflow draw", "workflow test", "workflow simulate", "service test"),
                              not connections)
             self.assertNotIn("--amqp", own)
         self.each(VERBS, look)

@@ -18,7 +18,7 @@ STATES = ["pending", "processing", "processed", "compensating", "compensated", "
 VALUES = {"order list --state": STATES, "order list --output": ["table", "json", "jsonl"],
           "order list -o": ["table", "json", "jsonl"], "workflow states -o": ["table"],
           "order list --group-by": ["error"], "order settle X --outcome": ["done", "absent"],
-          "dead list --queue": ["dead.letters", "orders.rejected"], "completion": ["bash", "zsh", "fish"]}
+          "dead list --queue": ["dead.letters", "orders.rejected"], "completion": ["bash", "zsh", "fish"], "init": ["node", "python"]}
 findings = []
 
 

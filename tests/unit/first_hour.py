@@ -3,6 +3,7 @@
 
 tests/first_hour/run types it. Would catch: a sixth command, a service that grows, a workflow that is refused.
 """
+import json
 import pathlib
 import subprocess
 import sys
@@ -30,6 +31,10 @@ class Page(unittest.TestCase):
         text = self.files["first/shop.py"]
         self.assertLessEqual(len([line for line in text.splitlines() if line.strip()]), SERVICE_LINES_MAX)
         compile(text, "shop.py", "exec")
+
+    def test_its_steps_can_be_undone(self):
+        steps = json.loads(self.files["first/workflows/purchase.json"])["steps"]
+        self.assertEqual([], [step["step"] for step in steps if step["undo"] == "none"], "a reader copies it")
 
     def test_its_workflow_is_good(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:

@@ -144,7 +144,8 @@ def check_asyncapi():
 
 def check_manual(words):
     with open(os.path.join(SOURCE, "deploy/docs/alerts.md"), encoding="utf-8") as file:
-        rows = re.findall(r"^\| `(\w+)`[^|]*\| [^|]+ \| [^|]+ \|$", file.read(), re.M)
+        section = file.read().split("\n## Alerts of Makegood\n", 1)[-1].split("\n## ", 1)[0]
+    rows = re.findall(r"^### (\w+)$", section, re.M)
     if set(rows) != set(words["ALERT"]):
         faults.append(f"alerts.md has remedies for {sorted(set(rows))}, words.def ALERT has {sorted(words['ALERT'])}")
 

@@ -16,6 +16,7 @@ import urllib.parse
 
 SERVICES = ("makegood-scheduler", "makegood-agent", "makegood-supervisor")
 FOLDERS = (".github", "common", "deploy", "proto", "services", "tests")
+FOR_MODELS = "deploy/docs/llms.txt"
 MUST_BE_QUOTED = {"README.md": ("tests/e2e/hello.json", "deploy/sample/services/payment.json"),
                   "proto/README.md": ("tests/e2e/python_client.py", "tests/e2e/python_agent.py"),
                   "proto/clients/README.md": ("proto/clients/python/example_client.py", "proto/clients/python/example_agent.py",
@@ -26,7 +27,7 @@ COMMANDS, ALERTS, INDEX = "deploy/docs/operate.md", "deploy/docs/alerts.md", "de
 OWN_OPTIONS = {"deploy/sample/README.md": "deploy/sample/remote", "tests/bench/README.md": "tests/bench",
                "tests/chaos/README.md": "tests/chaos", "tests/README.md": "tests/sim", "tests/sim/README.md": "tests/sim"}  # pages about programs of a folder, which have options of their own
 REPEATS_HEADINGS = "deploy/CHANGELOG.md"  # as its format does
-LINES_MAX = {"README.md": 200, INDEX: 80, "tests/README.md": 250}
+LINES_MAX = {"README.md": 200, INDEX: 100, "tests/README.md": 250}
 QUOTED = re.compile(r"<!-- file: (\S+) -->\n```\w*\n(.*?)```\n", re.DOTALL)
 COMPOSE_VALUED = ("-f", "-s", "--signal", "--entrypoint", "--env-file", "-t", "--timeout", "-e", "-v", "--tail", "--since",
                   "--index")
@@ -147,10 +148,12 @@ def check_size(readme):
 
 
 def check_index(readme):
-    """The runbook's index links to each of its pages."""
+    """The index links to each of its pages, and so does the list for language models."""
     for path in sorted((readme.path.parent / "docs").glob("*.md")):
         if f"(docs/{path.name})" not in readme.prose:
             yield f"docs/{path.name} is not linked"
+        if f"(./{path.name})" not in (readme.source / FOR_MODELS).read_text(encoding="utf-8"):
+            yield f"docs/{path.name} is not linked in {FOR_MODELS}"
 
 
 def check_mentions(source):

@@ -1,0 +1,21 @@
+# Writes the files of a new project as a C source: cmake -DFOLDER=… -DOUTPUT=… -P project_files.cmake
+# FOLDER is deploy/examples: all of project/, and the service of each language.
+file(GLOB_RECURSE files RELATIVE ${FOLDER}/project ${FOLDER}/project/*)
+list(SORT files)
+set(number 0)
+function(add_file language name path mode)
+    file(READ ${FOLDER}/${path} bytes HEX)
+    file(SIZE ${FOLDER}/${path} size)
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+    set(arrays "${arrays}static const unsigned char bytes_${number}[] = {${bytes}};\n" PARENT_SCOPE)
+    set(rows "${rows}    {${language}, \"${name}\", ${mode}, {(const char *)bytes_${number}, ${size}}},\n" PARENT_SCOPE)
+    math(EXPR number "${number} + 1")
+    set(number ${number} PARENT_SCOPE)
+endfunction()
+foreach(file IN LISTS files)
+    add_file(NULL ${file} project/${file} 0666)
+endforeach()
+add_file("\"node\"" service.mjs node/service.mjs 0777)
+add_file("\"python\"" service.py python/service.py 0777)
+file(WRITE ${OUTPUT} "/* The files of a new project, made of deploy/examples. */\n#include \"cli/project_files.h\"\n\n"
+     "${arrays}\nconst struct mg_project_file MG_PROJECT_FILES[] = {\n${rows}    {NULL, NULL, 0, {NULL, 0}},\n};\n")

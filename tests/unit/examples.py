@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+"""examples.py MAKEGOOD SOURCE: the services of deploy/examples keep every promise of `makegood service test`, also after a restart.
+
+Would catch: an example that readers copy and that acts twice, forgets a key when it starts again, or leaves a late call's effect.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+TOOL, SOURCE = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve()
+EXAMPLES = SOURCE / "deploy" / "examples"
+SERVICES = {"python": [sys.executable, EXAMPLES / "python/service.py"], "node": ["node", EXAMPLES / "node/service.mjs"]}
+LINES_MAX = 50
+START_S = 30
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+class Examples(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+
+    def start(self, language):
+        port = free_port()
+        process = subprocess.Popen([*map(str, SERVICES[language]), str(port)], cwd=self.folder, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline and process.poll() is None:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    return process, f"http://127.0.0.1:{port}"
+        self.fail(f"{language}: nothing listens")
+        return None
+
+    def audit(self, url, payload):
+        file = self.folder / "service.json"
+        file.write_text(json.dumps({"service": "example", "url": url}), encoding="utf-8")
+        done = subprocess.run([TOOL, "service", "test", f"{url}/charges", "--service", file, "--payload", json.dumps(payload), "-o", "json"],
+                              capture_output=True, text=True, check=False, timeout=60)
+        return done.returncode, json.loads(done.stdout)
+
+    def ask(self, url, method, key=None, body=None):
+        request = urllib.request.Request(url, method=method, data=None if body is None else json.dumps(body).encode(),
+                                         headers={} if key is None else {"Idempotency-Key": key})
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    def check(self, language):
+        if shutil.which(str(SERVICES[language][0])) is None:
+            self.skipTest(f"{language} is not installed")
+        process, url = self.start(language)
+        code, audit = self.audit(url, {"amount": 14})
+        self.assertEqual(0, code, audit)
+        self.assertEqual({"kept"}, {promise["verdict"] for promise in audit["promises"]}, audit)
+        self.assertEqual(1, self.audit(url, {"amount": 101})[0], "a declined card is no test")
+        created = self.ask(f"{url}/rooms", "POST", "order-1.room.do", {})
+        self.assertEqual(201, created[0])
+        self.assertEqual(200, self.ask(f"{url}/rooms/by-key/late.do", "DELETE")[0])
+        process.kill()
+        process.wait()
+        _, url = self.start(language)
+        self.assertEqual(created, self.ask(f"{url}/rooms", "POST", "order-1.room.do", {}), "a restart forgets a key")
+        self.assertEqual(410, self.ask(f"{url}/rooms", "POST", "late.do", {})[0], "a restart forgets an undo")
+
+    def test_python(self):
+        self.check("python")
+
+    def test_node(self):
+        self.check("node")
+
+    def page(self, name):
+        """The commands of a page, and a folder in which makegood is on the path."""
+        text = (SOURCE / "deploy/docs" / name).read_text(encoding="utf-8")
+        (self.folder / "bin").mkdir()
+        (self.folder / "bin/makegood").symlink_to(TOOL)
+        return [line for block in re.findall(r"^```sh\n(.*?)^```$", text, re.DOTALL | re.MULTILINE) for line in block.splitlines()]
+
+    def type(self, command):
+        done = subprocess.run(["bash", "-c", command], cwd=SOURCE, env=dict(os.environ, PATH=f"{self.folder}/bin:{os.environ['PATH']}"),
+                              capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(0, done.returncode, done)
+        return done.stdout
+
+    def test_the_commands_of_the_recipes(self):
+        for command in self.page("recipes.md"):
+            self.type(command)
+
+    def test_the_commands_of_the_checklist(self):
+        service, test = self.page("service-checklist.md")
+        self.assertEqual("python3 deploy/examples/python/service.py 9080", service)
+        _, url = self.start("python")
+        self.assertIn("stays_undone", self.type(test.replace("http://127.0.0.1:9080", url)))
+
+    def test_they_are_short(self):
+        for words in SERVICES.values():
+            lines = [line for line in words[1].read_text(encoding="utf-8").splitlines() if line.strip()]
+            self.assertLessEqual(len(lines), LINES_MAX, words[1])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
