@@ -71,6 +71,7 @@ struct mg_program {
      * NULL: none. */
     const struct mg_option *connections;
     const struct mg_manual *manual; /* NULL: no --man */
+    const struct mg_manual_entry *examples; /* command lines, for --help; ends with term NULL; NULL: none */
 };
 
 struct mg_config;

@@ -229,7 +229,7 @@ static enum mg_exit_code verb_service_forget(struct mg_cli *cli)
 #define CHANGES_SERVICE (MG_EXTRA_REASON | MG_EXTRA_VERSION)
 
 const struct mg_verb MG_SERVICE_VERBS[] = {
-    {"service", "list", "", 0, 0, 0, MG_PRINTS_LIST, verb_service_list,
+    {"service", "list", "", 0, 0, MG_EXTRA_LIST, MG_PRINTS_LIST, verb_service_list,
      "lists services, their pause and limits, and the agents that apply them", 0},
     {"service", "pause", "SERVICE", 1, 1, CHANGES_SERVICE | MG_EXTRA_PAUSE, MG_PRINTS_ONE, verb_service_pause,
      "stops all calls of a service; its steps wait and use up no attempt", 0},

@@ -1,0 +1,118 @@
+/* Examples of every verb: those of one stand in its --help, all of them in the manual page. tests/unit/tool_words.py
+ * reads each as the tool does. */
+#include <string.h>
+
+#include "verb_table.h"
+
+const struct mg_manual_entry MG_EXAMPLES[] = {
+    {"makegood order submit order.json --wait", "posts an order and shows its end"},
+    {"makegood order list --state error", "lists the orders that need an operator"},
+    {"makegood order list --step charge --error http_503 --since 2h", "lists the orders that failed so"},
+    {"makegood order list --group-by error", "counts failures by their cause"},
+    {"makegood order list --state processing --watch", "draws the list again and again, until control-C"},
+    {"makegood order find shop-2026", "finds orders by the beginning of their ids, or by a label's value"},
+    {"makegood order show ORDER", "shows the steps and the history of an order"},
+    {"makegood order show ORDER --watch", "shows them until the order has ended"},
+    {"makegood order watch ORDER", "prints each event of an order, until it has ended"},
+    {"makegood order explain ORDER", "prints why the order waits or stopped, and what helps"},
+    {"makegood order export ORDER", "prints all that is stored about an order, as JSON"},
+    {"makegood order resume ORDER --reason \"payment repaired\"", "resumes an order at its failed step"},
+    {"makegood order resume A B C --reason \"payment repaired\"", "resumes several, with a line for each"},
+    {"makegood order resume ORDER --set /total=15.00 --reason \"wrong total\"",
+     "corrects the payload and resumes the order"},
+    {"makegood order restart ORDER --reason \"all was undone by hand\"", "begins anew, under new keys"},
+    {"makegood order settle ORDER --step charge --outcome done --reason \"seen in the bank\"",
+     "records that a step in doubt took effect"},
+    {"makegood order skip ORDER --step mail --reason \"told by phone\"", "continues without a step"},
+    {"makegood order compensate ORDER --reason \"the customer withdrew\"", "undoes an order that has ended"},
+    {"makegood order cancel ORDER --reason \"the customer withdrew\"", "cancels an order that is still running"},
+    {"makegood order signal ORDER approved --payload '{\"limit\": 500}' --reason \"by phone\"",
+     "sends an order a signal"},
+    {"makegood order release ORDER --reason \"the next ones must not wait\"",
+     "lets the next order of the same line go"},
+    {"makegood order set-aside ORDER --reason \"its row is damaged\"", "takes an order out of the way"},
+    {"makegood order readmit ORDER --reason \"its row is repaired\"", "lets it in again"},
+    {"makegood signal send paid --key invoice/17 --id evt_17 --reason \"bank statement\"",
+     "sends a signal to the order that waits under this key"},
+    {"makegood workflow check workflows/hello.json", "lists all mistakes of a definition"},
+    {"makegood workflow load workflows/hello.json", "stores a definition for new orders"},
+    {"makegood workflow list", "lists the stored definitions"},
+    {"makegood workflow show hello", "prints the newest stored version"},
+    {"makegood workflow draw workflows/hello.json --as svg", "draws the steps of a file"},
+    {"makegood workflow describe workflows/hello.json", "prints a definition in sentences"},
+    {"makegood workflow diff hello 1 2", "prints what version 2 changes, by meaning"},
+    {"makegood workflow test workflows/hello.json cases.json --coverage",
+     "runs cases without servers, and lists the branches that none takes"},
+    {"makegood workflow simulate workflow.json --fail payment=30% --refuse payment=2%",
+     "shows the ends of 10,000 orders if the service payment fails as often"},
+    {"makegood workflow simulate workflow.json --signal \"approved=85% in 2h..2d\"",
+     "shows how many of them time out, and how long they wait, if so many signals come so late"},
+    {"makegood workflow simulate workflow.json --explore --never \"end == 'compensated' && stands.charge\"",
+     "proves that no order ends as compensated while its charge stands, or shows how one does"},
+    {"makegood workflow states --mermaid", "prints the state machines as diagrams"},
+    {"makegood schedule load nightly.json --reason \"a report a night\"", "stores a schedule"},
+    {"makegood schedule list", "lists schedules, with their next time"},
+    {"makegood schedule show nightly", "shows the next times of a schedule, and the ends of its last slots"},
+    {"makegood schedule pause nightly --reason \"the warehouse moves\"", "makes no order of it for now"},
+    {"makegood schedule resume nightly --reason \"the move is over\"", "ends the pause"},
+    {"makegood schedule run nightly --reason \"asked for by sales\"", "makes an order of it now"},
+    {"makegood schedule backfill nightly --since 2d --reason \"the move\"", "makes the orders of past slots"},
+    {"makegood schedule delete nightly --reason \"replaced by hourly\"", "deletes a schedule"},
+    {"makegood alert list", "lists open alerts"},
+    {"makegood alert ack 17 18 --reason \"otto repairs the bank's line\"", "acknowledges two alerts"},
+    {"makegood dead list --queue orders.rejected", "lists refused submissions"},
+    {"makegood dead show 1", "shows the first of the dead letters in full"},
+    {"makegood dead requeue 1 --reason \"the agent is repaired\"", "sends it back to its queue"},
+    {"makegood dead drop --all --reason \"of a test\"", "deletes all of them"},
+    {"makegood service list --watch", "shows the state of each service, and draws it again"},
+    {"makegood service pause payment --for 2h --reason \"maintenance of the bank\"",
+     "stops all calls of a service for two hours"},
+    {"makegood service resume payment --reason \"the bank is back\"", "ends the pause"},
+    {"makegood service limit payment --concurrency 6 --rate 20 --reason \"the bank asks for it\"",
+     "limits the calls of all agents together"},
+    {"makegood service forget payment --reason \"no longer used\"", "deletes what is left of a service"},
+    {"makegood service test http://127.0.0.1:8082 --service payment.json",
+     "calls a service, and prints which promises it keeps"},
+    {"makegood agent test --service payment", "prints which rules of the protocol an agent keeps"},
+    {"makegood client test -- python3 client.py", "prints which rules a client keeps"},
+    {"makegood bulk start resume --error http_503 --reason \"the bank is back\"",
+     "resumes all orders that failed so: a few first, then the others"},
+    {"makegood bulk start cancel --error http_503 --dry-run", "only prints how many orders there are"},
+    {"makegood bulk list", "lists bulk actions and their progress"},
+    {"makegood bulk show BULK --result failed", "shows the orders that failed in one"},
+    {"makegood bulk pause BULK --reason \"the bank asks for it\"", "pauses a bulk action"},
+    {"makegood bulk resume BULK --reason \"the bank is back\"", "goes on with it"},
+    {"makegood bulk stop BULK --reason \"of the wrong cause\"", "ends it"},
+    {"makegood bulk run", "drives the bulk actions of all operators"},
+    {"makegood broker apply --service payment", "makes the queues of a service"},
+    {"makegood broker check", "names the queues that are missing"},
+    {"makegood db migrate", "makes the schema, or brings it up to date"},
+    {"makegood db status", "prints the schema's version"},
+    {"makegood db vacuum-policy --hot 30d --keep 365d --reason \"a year by law\"",
+     "moves ended orders to the archive after 30 days, and drops them after a year"},
+    {"makegood db retain --export \"gzip > $MAKEGOOD_DAY.gz\"", "exports and drops the days that are due"},
+    {"makegood doctor", "checks everything that an order needs in order to move"},
+    {"makegood top", "shows the whole system on one screen"},
+    {"makegood probe http://127.0.0.1:9100/readyz", "exits with 0 if a process is ready"},
+    {"makegood console --tokens-file tokens", "serves the page for operators"},
+    {"makegood gateway --tokens-file clients", "takes orders over HTTP"},
+    {"makegood agents services", "runs an agent for each service file of a folder"},
+    {"makegood dev --service shop=http://127.0.0.1:9080", "runs all of Makegood on this machine"},
+    {"makegood completion bash", "prints the script; in ~/.bashrc: source <(makegood completion bash)"},
+    {"makegood help order list", "prints the options of a verb"},
+    {"makegood version", "prints the version"},
+    {0}};
+
+void mg_examples_of(const struct mg_verb *verb, struct mg_manual_entry ret[MG_EXAMPLES_MAX + 1])
+{
+    char begin[MG_VERB_NAME_SIZE + 16], name[MG_VERB_NAME_SIZE];
+    int count = 0, len = snprintf(begin, sizeof(begin), "makegood %s", mg_verb_name(verb, name));
+    for (const struct mg_manual_entry *example = MG_EXAMPLES; example->term != NULL; example++) {
+        bool is_of_verb = strncmp(example->term, begin, (size_t)len) == 0 &&
+                          (example->term[len] == ' ' || example->term[len] == '\0');
+        if (is_of_verb && count < MG_EXAMPLES_MAX) {
+            ret[count++] = *example;
+        }
+    }
+    ret[count] = (struct mg_manual_entry){NULL, NULL};
+}
