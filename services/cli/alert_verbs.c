@@ -66,9 +66,9 @@ static enum mg_exit_code verb_alert_ack(struct mg_cli *cli)
     return mg_cli_each(cli, alert_ack);
 }
 
-const struct mg_verb MG_ALERT_VERBS[] = {{"alert", "list", "", 0, 0, MG_EXTRA_ALL | MG_EXTRA_LIMIT | MG_EXTRA_LIST,
-                                          MG_PRINTS_LIST, verb_alert_list,
-                                          "lists open alerts; --all: closed ones, too", 0},
-                                         {"alert", "ack", "ALERT...", 1, MG_LIST_MAX, MG_EXTRA_REASON, MG_PRINTS_ONE,
-                                          verb_alert_ack, "acknowledges alerts; their causes close them", 0},
-                                         {0}};
+const struct mg_verb MG_ALERT_VERBS[] = {
+    {"alert", "list", "", 0, 0, MG_EXTRA_ALL | MG_EXTRA_LIMIT | MG_EXTRA_LIST, MG_PRINTS_LIST,
+     verb_alert_list, "lists open alerts; --all: closed ones, too", 0},
+    {"alert", "ack", "ALERT...", 1, MG_LIST_MAX, MG_EXTRA_REASON, MG_PRINTS_ONE, verb_alert_ack,
+     "acknowledges alerts; their causes close them", 0},
+    {0}};

@@ -74,17 +74,17 @@ struct mg_cli_options {
 
 struct mg_cli {
     struct mg_cli_options options;
-    struct mg_config *config; /* owns the texts of `options` */
-    bool only_checks;         /* --check-config for a server: it connects to nothing */
-    int verb_arg;             /* of the verb's row */
-    char limit[24];           /* --limit, for reports */
-    struct mg_list words;     /* after noun and verb */
-    struct mg_style style;    /* of standard output */
+    struct mg_config *config;  /* owns the texts of `options` */
+    bool only_checks;          /* --check-config for a server: it connects to nothing */
+    int verb_arg;              /* of the verb's row */
+    char limit[24];            /* --limit, for reports */
+    struct mg_list words;      /* after noun and verb */
+    struct mg_style style;     /* of standard output */
     struct mg_context context; /* where the servers are */
-    bool is_settled;          /* what is watched will not change any more */
-    bool is_json, is_lines;   /* -o json or jsonl; -o jsonl */
-    bool is_list;             /* the verb prints any number of answers, not one */
-    int64_t answered;         /* answers printed as JSON */
+    bool is_settled;           /* what is watched will not change any more */
+    bool is_json, is_lines;    /* -o json or jsonl; -o jsonl */
+    bool is_list;              /* the verb prints any number of answers, not one */
+    int64_t answered;          /* answers printed as JSON */
     struct mg_loop *loop;
     struct mg_store *store;
     struct mg_broker *broker;
@@ -101,8 +101,8 @@ typedef enum mg_exit_code cli_verb_fn(struct mg_cli *cli);
 /* Runs the loop until `*done`, at most `timeout_ms`. False: timed out. */
 bool mg_cli_wait(struct mg_cli *cli, const bool *done, int64_t timeout_ms);
 bool mg_cli_pause(struct mg_cli *cli, int64_t ms); /* false: no memory */
-/* Connects, unless it has before, and waits until the server is ready for use. On failure prints the reason on
- * stderr. */
+/* Connects, unless it has before, and waits until the server is ready for use. On failure prints the reason
+ * on stderr. */
 enum mg_exit_code mg_cli_open_store(struct mg_cli *cli, bool skips_schema_check);
 /* The same, for verbs that work without a database: the reason goes to `ret_why` and is not printed. */
 #define MG_CLI_WHY_SIZE MG_ERR_TEXT_MAX
@@ -200,8 +200,8 @@ enum mg_exit_code mg_cli_watch(struct mg_cli *cli, cli_verb_fn *run);
 /* ---- each_word.c ---- */
 
 typedef enum mg_exit_code cli_word_fn(struct mg_cli *cli, const char *word);
-/* Runs it for each word of the command line, with a line of outcome for each. It goes on after one that failed,
- * unless a server is away; the code is that of the first failure. Several answers are a list. */
+/* Runs it for each word of the command line, with a line of outcome for each. It goes on after one that
+ * failed, unless a server is away; the code is that of the first failure. Several answers are a list. */
 enum mg_exit_code mg_cli_each(struct mg_cli *cli, cli_word_fn *run);
 
 /* ---- unknown_name.c: texts with the nearest name ---- */

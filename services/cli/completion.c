@@ -4,8 +4,8 @@
  * them: one a line, then a TAB and its description. ":files" or ":folders" in their place asks the shell for
  * names of files. The shell itself drops candidates that do not match, because zsh and fish match more than
  * beginnings. Candidates come from the tables of verbs and options, so a new verb needs no line here. Values
- * are completed if the tables name them: FILE, DIR, STATE, a list of words separated by "|", or names that the
- * database knows (completion_names.c).
+ * are completed if the tables name them: FILE, DIR, STATE, a list of words separated by "|", or names that
+ * the database knows (completion_names.c).
  */
 #include <string.h>
 

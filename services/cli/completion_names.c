@@ -1,6 +1,6 @@
 /*
- * Names that only the database knows, for a shell's completion: a person waits for them at each TAB. So all of it
- * takes at most COMPLETE_MAX_MS, and without an answer there are no candidates.
+ * Names that only the database knows, for a shell's completion: a person waits for them at each TAB. So all
+ * of it takes at most COMPLETE_MAX_MS, and without an answer there are no candidates.
  */
 #include <string.h>
 
@@ -104,9 +104,9 @@ bool mg_completion_names(const char *what, const char *typed, const char *prefix
     bool is_search = source->report == MG_REPORT_ORDERS && typed[0] != '\0';
     if (store_open(&cli, until_boot_ms)) {
         cli.options.timeout_ms = left_ms(until_boot_ms);
-        enum mg_exit_code code =
-            mg_table_try_read(&cli, is_search ? MG_REPORT_FIND : source->report, is_search ? find : source->params,
-                              is_search ? 2 : source->param_count, &table, why);
+        enum mg_exit_code code = mg_table_try_read(&cli, is_search ? MG_REPORT_FIND : source->report,
+                                                   is_search ? find : source->params,
+                                                   is_search ? 2 : source->param_count, &table, why);
         if (code == MG_EXIT_DONE) {
             names_print(source, &table, prefix, prefix_len);
         }

@@ -1,4 +1,5 @@
-/* See context.h. A file that another user could have written is never read: it would lead the tool to their servers. */
+/* See context.h. A file that another user could have written is never read: it would lead the tool to their
+ * servers. */
 #include "context.h"
 
 #include <fcntl.h>
@@ -98,9 +99,11 @@ static void servers_unset(void)
 
 static bool is_server_named(int argc, char *const *argv)
 {
-    static const char *const variables[] = {"MAKEGOOD_AMQP_URL", "MAKEGOOD_AMQP_URL_FILE", "MAKEGOOD_PG_DSN",
-                                            "MAKEGOOD_PG_DSN_FILE", "MAKEGOOD_CONFIG", "PGHOST", "PGHOSTADDR",
-                                            "PGPORT", "PGSERVICE", "PGDATABASE"};
+    static const char *const variables[] = {"MAKEGOOD_AMQP_URL", "MAKEGOOD_AMQP_URL_FILE",
+                                            "MAKEGOOD_PG_DSN",   "MAKEGOOD_PG_DSN_FILE",
+                                            "MAKEGOOD_CONFIG",   "PGHOST",
+                                            "PGHOSTADDR",        "PGPORT",
+                                            "PGSERVICE",         "PGDATABASE"};
     static const char *const options[] = {"--amqp-url", "--pg-dsn", "--config"};
     bool is_named = false;
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
@@ -160,7 +163,8 @@ static void project_apply(struct mg_context *ret)
         if (file_read(path, text)) {
             project_read(text);
             (void)snprintf(ret->origin, sizeof(ret->origin), "%s", is_here ? MG_CONTEXT_FOLDER "/env" : path);
-            (void)strncat(ret->origin, " of makegood dev; does it run?", sizeof(ret->origin) - strlen(ret->origin) - 1);
+            (void)strncat(ret->origin, " of makegood dev; does it run?",
+                          sizeof(ret->origin) - strlen(ret->origin) - 1);
         }
         char *slash = strrchr(folder, '/');
         if (slash == NULL || folder[0] == '\0') {
@@ -176,14 +180,18 @@ static bool contexts_path(char *ret_path, size_t size)
 {
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     bool is_given = config != NULL && config[0] == '/';
-    int len = snprintf(ret_path, size, "%s%s/makegood/contexts", is_given ? config : home != NULL ? home : "",
+    int len = snprintf(ret_path, size, "%s%s/makegood/contexts",
+                       is_given       ? config
+                       : home != NULL ? home
+                                      : "",
                        is_given ? "" : "/.config");
     return len > 0 && (size_t)len < size;
 }
 
 /* Sections "[NAME]" with lines "VARIABLE = value". Sets those of the wanted one; `ret_names` gets all, which
  * live as long as the text. */
-static bool section_read(char *text, const char *wanted, bool outranks, const char *ret_names[CONTEXTS_MAX + 1])
+static bool section_read(char *text, const char *wanted, bool outranks,
+                         const char *ret_names[CONTEXTS_MAX + 1])
 {
     bool is_found = false, is_within = false;
     int count = 0;
@@ -213,10 +221,11 @@ static enum mg_class named_apply(const char *name, bool outranks, struct mg_cont
         return mg_err_set(err, MG_BAD_INPUT, "context %.80s: HOME is not set", name);
     }
     if (!file_read(path, text)) {
-        return mg_err_set(err, MG_BAD_INPUT,
-                          "context %.80s: %.200s is no file that only you, or root, can write; it has a section "
-                          "[NAME] for each context, with lines MAKEGOOD_PG_DSN=… and MAKEGOOD_AMQP_URL=…",
-                          name, path);
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "context %.80s: %.200s is no file that only you, or root, can write; it has a section "
+            "[NAME] for each context, with lines MAKEGOOD_PG_DSN=… and MAKEGOOD_AMQP_URL=…",
+            name, path);
     }
     if (outranks) {
         servers_unset();
@@ -224,7 +233,7 @@ static enum mg_class named_apply(const char *name, bool outranks, struct mg_cont
     if (!section_read(text, name, outranks, names)) {
         const char *near = mg_json_nearest(names, mg_slice_of(name));
         return mg_err_set(err, MG_BAD_INPUT, "%.200s has no context \"%.80s\"%s%s%s", path, name,
-                           near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
+                          near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
                           near != NULL ? "\"?" : "");
     }
     (void)snprintf(ret->origin, sizeof(ret->origin), "context %.80s of %.400s", name, path);

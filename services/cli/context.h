@@ -18,9 +18,9 @@ struct mg_context {
     char origin[MG_CONTEXT_ORIGIN_SIZE]; /* ".makegood/env", "context prod of FILE"; "": none is used */
 };
 
-/* Applies --context of the command line, which outranks the environment, or that of MAKEGOOD_CONTEXT, to which
- * variables that are set already give way. Without either, and if `may_be_project` and no server is named
- * otherwise, the project's. MG_BAD_INPUT: there is no such context. */
+/* Applies --context of the command line, which outranks the environment, or that of MAKEGOOD_CONTEXT, to
+ * which variables that are set already give way. Without either, and if `may_be_project` and no server is
+ * named otherwise, the project's. MG_BAD_INPUT: there is no such context. */
 enum mg_class mg_context_apply(int argc, char *const *argv, bool may_be_project, struct mg_context *ret,
                                struct mg_err *err) MG_MUSTCHECK;
 

@@ -314,8 +314,8 @@ static enum mg_exit_code verb_dead_chosen(struct mg_cli *cli)
 }
 
 const struct mg_verb MG_DEAD_VERBS[] = {
-    {"dead", "list", "", 0, 0, MG_EXTRA_QUEUE | MG_EXTRA_LIMIT | MG_EXTRA_LIST, MG_PRINTS_LIST, verb_dead_list,
-     "lists dead letters, or rejected submissions", 0},
+    {"dead", "list", "", 0, 0, MG_EXTRA_QUEUE | MG_EXTRA_LIMIT | MG_EXTRA_LIST, MG_PRINTS_LIST,
+     verb_dead_list, "lists dead letters, or rejected submissions", 0},
     {"dead", "show", "NUMBER", 1, 1, MG_EXTRA_QUEUE, MG_PRINTS_ONE, verb_dead_chosen,
      "shows one message in full, by its number in the list", MG_DEAD_LIST},
     {"dead", "requeue", "[NUMBER]", 0, 1, MG_EXTRA_QUEUE | MG_EXTRA_ALL | MG_EXTRA_REASON, MG_PRINTS_ONE,

@@ -112,8 +112,8 @@ static void verb_describe(const struct mg_verb *verb, char *ret_text, size_t siz
     for (const struct mg_option *option = options.all; option < options.all + options.own_count; option++) {
         bool is_optional = strcmp(option->name, "reason") != 0;
         size_t len = strlen(ret_text);
-        (void)snprintf(ret_text + len, size - len, " %s--%s%s%s%s", is_optional ? "[" : "", option->name,
-                       option->value_name != NULL ? " " : "",
+        (void)snprintf(ret_text + len, size - len, " %s--%.*s%s%s%s", is_optional ? "[" : "",
+                       (int)strcspn(option->name, "|"), option->name, option->value_name != NULL ? " " : "",
                        option->value_name != NULL ? option->value_name : "", is_optional ? "]" : "");
     }
 }

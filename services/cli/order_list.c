@@ -80,12 +80,11 @@ static enum mg_exit_code bound_print(struct mg_cli *cli, const struct filter *fi
 }
 
 /* An empty list of a workflow that nobody has loaded is a typing mistake. */
-static enum mg_exit_code list_print(struct mg_cli *cli, const struct filter *filter, const struct mg_table *table,
-                                    const char *const *columns)
+static enum mg_exit_code list_print(struct mg_cli *cli, const struct filter *filter,
+                                    const struct mg_table *table, const char *const *columns)
 {
-    enum mg_exit_code code = table->row_count == 0
-                                 ? mg_workflow_name_check(cli, filter->failures.filter.workflow)
-                                 : MG_EXIT_DONE;
+    enum mg_exit_code code =
+        table->row_count == 0 ? mg_workflow_name_check(cli, filter->failures.filter.workflow) : MG_EXIT_DONE;
     return code == MG_EXIT_DONE ? mg_table_print(cli, table, columns) : code;
 }
 
@@ -113,8 +112,8 @@ static enum mg_exit_code groups_list(struct mg_cli *cli, const struct filter *fi
 
 static enum mg_exit_code failures_list(struct mg_cli *cli, const struct filter *filter)
 {
-    static const char *const columns[] = {"order_id", "workflow", "state",     "step",
-                                          "service",  "error",    "opened_at", "alert_id", NULL};
+    static const char *const columns[] = {"order_id", "workflow",  "state",    "step", "service",
+                                          "error",    "opened_at", "alert_id", NULL};
     const struct mg_failure_filter *wanted = &filter->failures.filter;
     const char *const params[] = {wanted->workflow, wanted->step,  wanted->error,
                                   wanted->services, wanted->since, wanted->until,

@@ -52,8 +52,7 @@ static void services_print(struct mg_cli *cli)
     char why[MG_CLI_WHY_SIZE], text[256];
     const char *first = "";
     int wrong = 0;
-    bool is_read =
-        mg_table_try_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &services, why) == MG_EXIT_DONE;
+    bool is_read = mg_table_try_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &services, why) == MG_EXIT_DONE;
     for (int row = 0; row < services.row_count; row++) {
         if (!mg_service_state_is_well(mg_table_cell(&services, row, "state"))) {
             first = wrong++ == 0 ? mg_table_cell(&services, row, "service") : first;
@@ -129,7 +128,8 @@ bool mg_project_print(void)
         mg_config_load(&program.program, 1, argv, &cli.config, &action, &cli.words, &err) == MG_OK) {
         servers_print(&cli);
     } else if (has_files) {
-        line_print(&cli, false, "servers", "makegood dev has not run here", "makegood dev --service NAME=URL");
+        line_print(&cli, false, "servers", "makegood dev has not run here",
+                   "makegood dev --service NAME=URL");
     }
     if (has_files || has_servers) {
         mg_print(stdout, "all verbs: makegood --help\n");

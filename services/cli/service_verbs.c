@@ -48,7 +48,7 @@ static enum mg_exit_code verb_service_list(struct mg_cli *cli)
 }
 
 struct settled {
-    uint64_t version;         /* of the current settings */
+    uint64_t version;        /* of the current settings */
     int64_t agents, obeying; /* that report, and of these those that have applied them */
 };
 
@@ -72,8 +72,8 @@ static enum mg_exit_code service_read(struct mg_cli *cli, const char *service, s
 #define OBEY_MAX_MS    3000
 #define OBEY_PERIOD_MS 100
 
-/* Who pauses a service wants no call after this command. Waits until the agents make none, and notes it if some
- * still may. */
+/* Who pauses a service wants no call after this command. Waits until the agents make none, and notes it if
+ * some still may. */
 static void pause_await(struct mg_cli *cli, const char *service)
 {
     struct settled settled = {.agents = 1};
@@ -82,8 +82,8 @@ static void pause_await(struct mg_cli *cli, const char *service)
            mg_cli_pause(cli, OBEY_PERIOD_MS) && service_read(cli, service, &settled) == MG_EXIT_DONE) {
     }
     if (settled.obeying < settled.agents) {
-        mg_cli_note("%lld of its %lld agents have applied the pause so far" SEE_LIST, (long long)settled.obeying,
-                    (long long)settled.agents);
+        mg_cli_note("%lld of its %lld agents have applied the pause so far" SEE_LIST,
+                    (long long)settled.obeying, (long long)settled.agents);
     }
 }
 

@@ -114,8 +114,8 @@ static void status_print(FILE *out, const struct mg_style *style, struct mg_slic
     bool is_owed = strcmp(mg_table_cell(events, row, "owed"), "t") == 0;
     char status[MEMBER_MAX], step[MEMBER_MAX], seq[MEMBER_MAX];
     (void)member(sent, "/step", step);
-    mg_print(out, "%-*s  %-16s  status to client: %s%s%s (%s)", time_width(style), "", "", member(sent, "/status", status),
-             step[0] != '\0' ? " " : "", step, member(sent, "/seq", seq));
+    mg_print(out, "%-*s  %-16s  status to client: %s%s%s (%s)", time_width(style), "", "",
+             member(sent, "/status", status), step[0] != '\0' ? " " : "", step, member(sent, "/seq", seq));
     if (given_up_at[0] != '\0') {
         mg_print(out, ", given up %s%s: its queue did not accept it", style->now_ms == 0 ? "at " : "",
                  given_up_at);
@@ -130,7 +130,8 @@ static void list_excuse(FILE *out, const struct mg_style *style, const struct mg
     struct mg_slice list;
     struct mg_err err;
     if (!list_read(mg_table_cell(events, row, name), &list, &err)) {
-        mg_print(out, "%-*s  %-16s  (the %s could not be read: %s)\n", time_width(style), "", "", name, err.text);
+        mg_print(out, "%-*s  %-16s  (the %s could not be read: %s)\n", time_width(style), "", "", name,
+                 err.text);
     }
 }
 
@@ -199,7 +200,8 @@ static void rounds_print(FILE *out, const struct mg_style *style, const struct m
     int end = row + rounds.events - 1;
     char reason[MEMBER_MAX], first[MEMBER_MAX], newest[MEMBER_MAX];
     mg_print(out, "%-*s  %-16s  waited", time_width(style),
-             mg_style_event_time(style, mg_table_cell(events, row, "at"), time), mg_table_cell(events, row, "step"));
+             mg_style_event_time(style, mg_table_cell(events, row, "at"), time),
+             mg_table_cell(events, row, "step"));
     time_print(out, events, row, end);
     mg_print(out, ", %d looks: %s (attempts %s to %s", rounds.count,
              reason_of(member(lists[end].transitions, "/0/reason", reason)),

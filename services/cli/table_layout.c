@@ -12,7 +12,8 @@
 static const char *const TEXTS[] = {"text", "reason", "error", "title", "why", NULL};
 /* Columns whose words have colours. */
 static const char *const STATES[] = {"state", "end", "last_end", "result", NULL};
-/* Columns of little importance, the least important first. Where these do not do, the last column is left out. */
+/* Columns of little importance, the least important first. Where these do not do, the last column is left
+ * out. */
 static const char *const DISPENSABLE[] = {
     "version",   "workflow_version", "skipped",    "zone",       "next_local", "failure_count", "alert_id",
     "obeying",   "capacity",         "rate_per_s", "by_whom",    "loaded_at",  "archived_on",   "on_timeout",

@@ -38,14 +38,14 @@ void mg_style_read(struct mg_style *ret, bool is_utc, bool shows_authors)
 enum mg_hue mg_hue_of(const char *word)
 {
     static const char *const good[] = {"processed", "done", "serving", "ok", "kept", NULL};
-    static const char *const busy[] = {"pending",      "processing",   "compensating", "running", "waiting",
-                                       "undo_pending", "undo_running", "undo_waiting", "canary",  "asked",
-                                       "paused",       NULL};
-    static const char *const bad[] = {"error",    "failed",   "unknown",       "undo_failed",  "rejected",  "stopped",
-                                      "no queue", "no agent", "not consuming", "breaker open", "not ready", "WRONG",
-                                      "FAILED",   "BROKEN",   NULL};
-    static const char *const faint[] = {"compensated", "cancelled", "skipped", "undone", "not yet",
-                                        "not reached", "not used",  NULL};
+    static const char *const busy[] = {"pending", "processing",   "compensating", "running",
+                                       "waiting", "undo_pending", "undo_running", "undo_waiting",
+                                       "canary",  "asked",        "paused",       NULL};
+    static const char *const bad[] = {"error",     "failed",   "unknown",  "undo_failed",   "rejected",
+                                      "stopped",   "no queue", "no agent", "not consuming", "breaker open",
+                                      "not ready", "WRONG",    "FAILED",   "BROKEN",        NULL};
+    static const char *const faint[] = {"compensated", "cancelled",   "skipped",  "undone",
+                                        "not yet",     "not reached", "not used", NULL};
     static const struct {
         const char *const *words;
         enum mg_hue hue;

@@ -34,9 +34,9 @@ enum mg_exit_code mg_order_unknown_fail(struct mg_cli *cli, const char *order_id
     struct mg_table found = {0};
     bool has_more = mg_table_try_read(cli, MG_REPORT_FIND, params, 2, &found, why) == MG_EXIT_DONE &&
                     strcmp(mg_table_cell(&found, 0, "found_by"), "id") == 0;
-    enum mg_exit_code code =
-        mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no order %s%s%s%s", order_id, has_more ? "; did you mean " : "",
-                    has_more ? mg_table_cell(&found, 0, "order_id") : "", has_more ? "?" : "");
+    enum mg_exit_code code = mg_cli_fail(
+        MG_EXIT_NOT_FOUND, "there is no order %s%s%s%s", order_id, has_more ? "; did you mean " : "",
+        has_more ? mg_table_cell(&found, 0, "order_id") : "", has_more ? "?" : "");
     mg_table_free(&found);
     return code;
 }

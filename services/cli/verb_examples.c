@@ -1,5 +1,5 @@
-/* Examples of every verb: those of one stand in its --help, all of them in the manual page. tests/unit/tool_words.py
- * reads each as the tool does. */
+/* Examples of every verb: those of one stand in its --help, all of them in the manual page.
+ * tests/unit/tool_words.py reads each as the tool does. */
 #include <string.h>
 
 #include "verb_table.h"
@@ -25,7 +25,8 @@ const struct mg_manual_entry MG_EXAMPLES[] = {
      "records that a step in doubt took effect"},
     {"makegood order skip ORDER --step mail --reason \"told by phone\"", "continues without a step"},
     {"makegood order compensate ORDER --reason \"the customer withdrew\"", "undoes an order that has ended"},
-    {"makegood order cancel ORDER --reason \"the customer withdrew\"", "cancels an order that is still running"},
+    {"makegood order cancel ORDER --reason \"the customer withdrew\"",
+     "cancels an order that is still running"},
     {"makegood order signal ORDER approved --payload '{\"limit\": 500}' --reason \"by phone\"",
      "sends an order a signal"},
     {"makegood order release ORDER --reason \"the next ones must not wait\"",

@@ -1,4 +1,5 @@
-/* The nouns, in display order, and the lookup of their verbs: by name, by an alias, and by the nearest name. */
+/* The nouns, in display order, and the lookup of their verbs: by name, by an alias, and by the nearest name.
+ */
 #include <string.h>
 
 #include "json/reader.h"
@@ -94,8 +95,8 @@ static const struct mg_verb *verb_near(const char *noun, const char *name)
 {
     const char *names[NAMES_MAX + 1] = {NULL};
     int count = 0;
-    for (const struct mg_verb *verb = mg_noun_find(noun); verb != NULL && verb->verb != NULL && count < NAMES_MAX;
-         verb = mg_noun_next(verb)) {
+    for (const struct mg_verb *verb = mg_noun_find(noun);
+         verb != NULL && verb->verb != NULL && count < NAMES_MAX; verb = mg_noun_next(verb)) {
         names[count++] = verb->verb;
     }
     const char *near = mg_json_nearest(names, mg_slice_of(name));

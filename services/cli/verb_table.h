@@ -127,11 +127,11 @@ void mg_examples_of(const struct mg_verb *verb, struct mg_manual_entry ret[MG_EX
 
 /* ---- completion.c ---- */
 
-/* The hidden verb __complete: prints the candidates for the last of the words after "makegood". Words that lead
- * nowhere print nothing. */
+/* The hidden verb __complete: prints the candidates for the last of the words after "makegood". Words that
+ * lead nowhere print nothing. */
 void mg_completion_print(int count, char **words);
-/* completion_names.c: prints the names of orders (`what` begins with "ORDER"), workflows, services, schedules,
- * alerts or bulk actions, each after `prefix`. False: `what` is none of these. */
+/* completion_names.c: prints the names of orders (`what` begins with "ORDER"), workflows, services,
+ * schedules, alerts or bulk actions, each after `prefix`. False: `what` is none of these. */
 bool mg_completion_names(const char *what, const char *typed, const char *prefix, int prefix_len);
 
 /* ---- project_summary.c ---- */

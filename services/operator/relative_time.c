@@ -32,7 +32,8 @@ void mg_span_write(int64_t ms, char ret_text[MG_RELATIVE_TIME_SIZE])
     static const struct {
         const char *name;
         int64_t ms;
-    } units[] = {{"d", 24 * 3600 * SECOND_MS}, {"h", 3600 * SECOND_MS}, {"m", 60 * SECOND_MS}, {"s", SECOND_MS}};
+    } units[] = {
+        {"d", 24 * 3600 * SECOND_MS}, {"h", 3600 * SECOND_MS}, {"m", 60 * SECOND_MS}, {"s", SECOND_MS}};
     size_t unit = 0;
     int64_t span_ms = ms < 0 ? -ms : ms;
     /* "119 s" says more than "1 m". */

@@ -7,8 +7,8 @@
 
 #define MG_RELATIVE_TIME_SIZE 32
 
-/* A moment as the reports write it, "2026-01-31T12:34:56.789Z", as milliseconds since 1970. False: the text has
- * another form. */
+/* A moment as the reports write it, "2026-01-31T12:34:56.789Z", as milliseconds since 1970. False: the text
+ * has another form. */
 bool mg_report_time_parse(const char *text, int64_t *ret_ms);
 /* "28 s", "4 m", "5 h" or "3 d"; of a negative duration the same as of a positive one. */
 void mg_span_write(int64_t ms, char ret_text[MG_RELATIVE_TIME_SIZE]);

@@ -120,8 +120,10 @@ static bool try_make(struct mg_play *play, int step, const struct mg_request *re
     call_note(play, step, request);
     const struct mg_case_answer *given = answer_take(play, step, request->kind);
     if (given == NULL) {
-        struct mg_slice cause = mg_desk_cause(play->desk); /* most often it is the mistake, and the call its effect */
-        mg_play_fault(play, play->one->pointer, "%s%.*s%sanswers: %s is called (%s, call %d) and has no answer left",
+        struct mg_slice cause =
+            mg_desk_cause(play->desk); /* most often it is the mistake, and the call its effect */
+        mg_play_fault(play, play->one->pointer,
+                      "%s%.*s%sanswers: %s is called (%s, call %d) and has no answer left",
                       cause.data != NULL ? "the order turns back because of " : "",
                       (int)mg_utf8_cut(cause, CAUSE_SHOWN_MAX), cause.data != NULL ? cause.data : "",
                       cause.data != NULL ? "; " : "", play->workflow->steps[step].name,

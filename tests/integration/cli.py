@@ -1018,6 +1018,7 @@ class Answers(Case):
 
     def test_a_bound_that_was_reached_is_reported(self):
         mark = "w" + uuid.uuid4().hex[:8]
+        World.sql("INSERT INTO workflow (name, version, definition) VALUES (%s, 1, '{}')", (mark,))
         insert_failure(f"{mark}-1", mark, age="30 days")
         World.sql("INSERT INTO operator_alert (code, subject, order_id, text, workflow, step, service, error_code)"
                   " SELECT 'order_error', %s || n, %s || n, '', 'many', 's', 's', 'e' FROM generate_series(1, 100000) n", (mark, mark))

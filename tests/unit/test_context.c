@@ -1,6 +1,6 @@
 /*
- * Where the tool's servers are. Would catch: a project's servers in place of those that the user named, a file of
- * another user that leads the tool elsewhere, and one server of each of two sources.
+ * Where the tool's servers are. Would catch: a project's servers in place of those that the user named, a
+ * file of another user that leads the tool elsewhere, and one server of each of two sources.
  */
 #include <check.h>
 #include <fcntl.h>
@@ -33,9 +33,10 @@ static void setup(void)
               mkdir("makegood", 0700) == 0);
     (void)clearenv();
     (void)setenv("XDG_CONFIG_HOME", folder, 1);
-    file_write(".makegood/env",
-               "export MAKEGOOD_AMQP_URL='amqp://dev'\nexport MAKEGOOD_PG_DSN='host='\\''/a b'\\'''\nPATH='/evil'\n",
-               0600);
+    file_write(
+        ".makegood/env",
+        "export MAKEGOOD_AMQP_URL='amqp://dev'\nexport MAKEGOOD_PG_DSN='host='\\''/a b'\\'''\nPATH='/evil'\n",
+        0600);
     file_write("makegood/contexts",
                "# of otto\n[test]\nMAKEGOOD_PG_DSN = service=test\n\n[prod]\nMAKEGOOD_PG_DSN=service=prod\n"
                "MAKEGOOD_AMQP_URL_FILE=/secret\nLD_PRELOAD=/evil\n",
@@ -44,7 +45,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-    static const char *const left[] = {".makegood/env", "makegood/contexts", ".makegood", "makegood", "below"};
+    static const char *const left[] = {".makegood/env", "makegood/contexts", ".makegood", "makegood",
+                                       "below"};
     ck_assert(chdir(folder) == 0);
     for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
         (void)(unlink(left[i]) == 0 || rmdir(left[i]) == 0);
@@ -81,8 +83,9 @@ static const struct {
     const char *variable, *option;
     bool may_be_project;
 } NAMED[] = {
-    {"MAKEGOOD_PG_DSN", NULL, true}, {"MAKEGOOD_AMQP_URL_FILE", NULL, true}, {"MAKEGOOD_CONFIG", NULL, true},
-    {"PGHOST", NULL, true},          {"PGSERVICE", NULL, true},              {NULL, "--pg-dsn=host=x", true},
+    {"MAKEGOOD_PG_DSN", NULL, true}, {"MAKEGOOD_AMQP_URL_FILE", NULL, true},
+    {"MAKEGOOD_CONFIG", NULL, true}, {"PGHOST", NULL, true},
+    {"PGSERVICE", NULL, true},       {NULL, "--pg-dsn=host=x", true},
     {NULL, "--amqp-url-file", true}, {NULL, NULL, false},
 };
 

@@ -1,6 +1,6 @@
 /*
- * The columns of a table on a terminal. Would catch: a row that a terminal wraps, an id that is cut, a text that
- * is cut where nobody asked for it, and a colour without a terminal.
+ * The columns of a table on a terminal. Would catch: a row that a terminal wraps, an id that is cut, a text
+ * that is cut where nobody asked for it, and a colour without a terminal.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -13,17 +13,27 @@
 #define ORDER_ID "0198a1c2-7d3e-7f00-9a31-6f1f0f5a2b77"
 #define LONG     "the service answered 422: über diesen Zug ist kein Platz mehr frei, weder heute noch morgen"
 
-static char *names[] = {(char[]){"alert_id"}, (char[]){"order_id"}, (char[]){"state"}, (char[]){"text"},
-                        (char[]){"opened_at"}, (char[]){"version"}, (char[]){"acked_by"}};
+static char *names[] = {(char[]){"alert_id"},  (char[]){"order_id"}, (char[]){"state"},   (char[]){"text"},
+                        (char[]){"opened_at"}, (char[]){"version"},  (char[]){"acked_by"}};
 #define COUNT ((int)(sizeof(names) / sizeof(names[0])))
 
-static char *cells[] = {
-    (char[]){"17"}, (char[]){ORDER_ID}, (char[]){"error"}, (char[]){LONG}, (char[]){"2026-01-31T12:00:00.000Z"},
-    (char[]){"3"}, NULL,
-    (char[]){"18"}, (char[]){"2026-01-31T12:00:00.000Z"}, (char[]){"processed"}, (char[]){"none"}, NULL,
-    (char[]){"4"}, (char[]){"otto"}};
+static char *cells[] = {(char[]){"17"},
+                        (char[]){ORDER_ID},
+                        (char[]){"error"},
+                        (char[]){LONG},
+                        (char[]){"2026-01-31T12:00:00.000Z"},
+                        (char[]){"3"},
+                        NULL,
+                        (char[]){"18"},
+                        (char[]){"2026-01-31T12:00:00.000Z"},
+                        (char[]){"processed"},
+                        (char[]){"none"},
+                        NULL,
+                        (char[]){"4"},
+                        (char[]){"otto"}};
 
-static const struct mg_table table = {.row_count = 2, .column_count = COUNT, .columns = names, .cells = cells};
+static const struct mg_table table = {
+    .row_count = 2, .column_count = COUNT, .columns = names, .cells = cells};
 static const char *const ORDERED[] = {"order_id", "state", "opened_at", "text", "acked_by", "version", NULL};
 
 static const char *printed(const struct mg_style *style)

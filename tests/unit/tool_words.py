@@ -18,7 +18,7 @@ DONE, ERROR, USAGE, READER_GONE, UNAVAILABLE = 0, 1, 2, 141, 6
 NEAREST = {"orders list2": "order list", "order chek": "workflow check", "order shwo x": "order show", "ordr list": "order list", "list orders": "order list",
            "workflow tset": "workflow test", "docter": "doctor", "versoin": "version", "services paus": "service pause", "serivce list": "service list"}
 ALIASES = {"orders list": "order list", "order ls": "order list", "workflows ls": "workflow list", "schedules show": "schedule show", "alerts ack": "alert ack"}
-NOT_PLURALS = ("doctors", "tops", "agents list")
+NOT_PLURALS = ("doctors", "tops", "probes")
 PROJECT = "export MAKEGOOD_AMQP_URL='amqp://guest:guest@127.0.0.1:1/'\nexport MAKEGOOD_PG_DSN='postgresql://x@127.0.0.1:1/x'\n"
 findings = []
 
