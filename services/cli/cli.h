@@ -69,7 +69,7 @@ struct mg_cli_options {
     bool shows_undo;
     bool is_repeat, is_without_output;
     bool waits, is_all, is_mermaid, is_csv, is_dry_run, is_strict, has_webhook;
-    bool is_utc, is_verbose, is_watching; /* of what is printed for people */
+    bool is_utc, is_verbose, is_watching; /* of texts for people */
 };
 
 struct mg_cli {
@@ -81,7 +81,7 @@ struct mg_cli {
     struct mg_list words;      /* after noun and verb */
     struct mg_style style;     /* of standard output */
     struct mg_context context; /* where the servers are */
-    bool is_settled;           /* what is watched will not change any more */
+    bool is_settled;           /* the watched order has ended */
     bool is_json, is_lines;    /* -o json or jsonl; -o jsonl */
     bool is_list;              /* the verb prints any number of answers, not one */
     int64_t answered;          /* answers printed as JSON */
@@ -194,7 +194,8 @@ enum mg_exit_code mg_cli_flush(void);
 
 /* ---- redraw.c ---- */
 
-/* --watch: runs the verb again and again, and draws its answer anew, until it is over or nobody reads it. */
+/* --watch: runs the verb again and again, and draws its answer anew, until it is over or its reader is gone.
+ */
 enum mg_exit_code mg_cli_watch(struct mg_cli *cli, cli_verb_fn *run);
 
 /* ---- each_word.c ---- */
@@ -206,9 +207,9 @@ enum mg_exit_code mg_cli_each(struct mg_cli *cli, cli_word_fn *run);
 
 /* ---- unknown_name.c: texts with the nearest name ---- */
 
-/* After an empty list. Without a workflow of this name prints the error; "" is none. */
+/* After an empty list. Without a workflow of this name prints the error; "": no name. */
 enum mg_exit_code mg_workflow_name_check(struct mg_cli *cli, const char *name);
-/* Prints that there is no such order, with an order whose id begins so. */
+/* Prints that there is no such order, with an order with an id that begins so. */
 enum mg_exit_code mg_order_unknown_fail(struct mg_cli *cli, const char *order_id);
 
 /* ---- order_*.c: run the verbs of order_verbs.c ---- */

@@ -13,7 +13,7 @@
 #define NAMES_SHOWN     "50"
 
 struct source {
-    const char *what; /* the word of the tables */
+    const char *kind; /* the word of the tables */
     enum mg_report report;
     const char *params[MG_ORDERS_PARAMS];
     int param_count;
@@ -41,11 +41,11 @@ static const struct source SOURCES[] = {
     {"BULK", MG_REPORT_BULK_LIST, {NAMES_SHOWN}, 1, "bulk_id", "state"},
 };
 
-static const struct source *source_find(const char *what)
+static const struct source *source_find(const char *kind)
 {
-    size_t len = strspn(what, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    size_t len = strspn(kind, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
     for (size_t i = 0; i < sizeof(SOURCES) / sizeof(SOURCES[0]); i++) {
-        if (strlen(SOURCES[i].what) == len && strncmp(SOURCES[i].what, what, len) == 0) {
+        if (strlen(SOURCES[i].kind) == len && strncmp(SOURCES[i].kind, kind, len) == 0) {
             return &SOURCES[i];
         }
     }
@@ -76,7 +76,7 @@ static bool store_open(struct mg_cli *cli, int64_t until_boot_ms)
     return cli->loop != NULL && mg_cli_try_store(cli, false, why) == MG_EXIT_DONE;
 }
 
-/* Only ids and names, whose letters mean nothing to a shell. */
+/* Only ids and names: their letters mean nothing to a shell. */
 static void names_print(const struct source *source, const struct mg_table *table, const char *prefix,
                         int prefix_len)
 {
@@ -89,9 +89,9 @@ static void names_print(const struct source *source, const struct mg_table *tabl
     }
 }
 
-bool mg_completion_names(const char *what, const char *typed, const char *prefix, int prefix_len)
+bool mg_completion_names(const char *kind, const char *typed, const char *prefix, int prefix_len)
 {
-    const struct source *source = source_find(what);
+    const struct source *source = source_find(kind);
     if (source == NULL) {
         return false;
     }

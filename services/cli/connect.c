@@ -92,7 +92,7 @@ bool mg_cli_pause(struct mg_cli *cli, int64_t ms)
     return true;
 }
 
-/* Standard output is a pipe or a connection, and nobody reads from it any more. */
+/* Standard output is a pipe or a connection, and its reader is gone. */
 static bool is_reader_gone(void)
 {
     struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};

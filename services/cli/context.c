@@ -63,7 +63,7 @@ static bool is_set(const char *name)
     return value != NULL && value[0] != '\0';
 }
 
-/* A context may set what names servers and how to reach them, and the tool's own options; nothing else. */
+/* A context may name servers, the ways to reach them, and values of options; nothing else. */
 static bool is_variable(const char *name)
 {
     return (strncmp(name, PREFIX, strlen(PREFIX)) == 0 && strcmp(name, VARIABLE) != 0) ||
@@ -77,7 +77,8 @@ static void variable_set(const char *name, const char *value, bool outranks)
     }
 }
 
-/* Of two sources a server each would be worse than an error: a context given by an option is all there is. */
+/* A context given by an option stands alone: one server of each of two sources would be worse than an error.
+ */
 static void servers_unset(void)
 {
     static const char *const names[] = {"AMQP_", "PG_DSN", "ALLOW_PLAINTEXT", "CONFIG"};

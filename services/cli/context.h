@@ -1,5 +1,5 @@
 /*
- * Where the tool's servers are, if neither options nor environment say so: the context. It is the one that
+ * Where the tool's servers are, if neither options nor environment name them: the context. It is the one that
  * --context or MAKEGOOD_CONTEXT names in the file of contexts, or the one that `makegood dev` wrote into the
  * folder .makegood of the project. A context only sets variables of the environment.
  */

@@ -123,6 +123,9 @@ void mg_manual_print(FILE *out)
     static const struct mg_manual_entry files[] = {
         {"/etc/makegood/operator.conf",
          "Configuration file for operators, from the packages. Set MAKEGOOD_CONFIG to it."},
+        {"~/.config/makegood/contexts",
+         "Sections with variables for the servers, for --context. Only files that no other user can write are read."},
+        {".makegood/env", "Servers of `makegood dev`, in the folder of a project."},
         {"/usr/share/makegood/migrations", "Migrations of the schema, from the packages."},
         {0}};
     static const struct mg_manual_entry keys[] = {{"tab, right and left, 1 to 5", "selects another list"},

@@ -79,7 +79,7 @@ static enum mg_exit_code bound_print(struct mg_cli *cli, const struct filter *fi
     return code;
 }
 
-/* An empty list of a workflow that nobody has loaded is a typing mistake. */
+/* An empty list of a workflow that is not loaded is a typing mistake. */
 static enum mg_exit_code list_print(struct mg_cli *cli, const struct filter *filter,
                                     const struct mg_table *table, const char *const *columns)
 {
@@ -201,7 +201,7 @@ static enum mg_exit_code pages_list(struct mg_cli *cli, const struct filter *fil
     if (code == MG_EXIT_DONE) {
         code = list_print(cli, filter, &list.table, ORDER_COLUMNS);
         if (code != MG_EXIT_DONE) {
-            /* It is said already. */
+            /* The error is printed already. */
         } else if (list.table.row_count >= cli->options.limit) {
             more_print(cli, &list.table, "order_id");
         } else if (list.next[0] != '\0') {

@@ -1,4 +1,4 @@
-/* `makegood` without words, in the folder of a project: what is here, what is wrong, and the verb for it. */
+/* `makegood` without words, in the folder of a project: its contents, its faults, and the verb for each. */
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 #define DEFINITION_MAX_BYTES ((size_t)1024 * 1024)
 #define TIMEOUT_MS           2000 /* servers of this machine */
 
-static void line_print(const struct mg_cli *cli, bool is_well, const char *what, const char *text,
+static void line_print(const struct mg_cli *cli, bool is_well, const char *part, const char *text,
                        const char *remedy)
 {
     mg_hue_print(stdout, &cli->style, is_well ? "ok" : "WRONG", 5);
-    mg_print(stdout, " %-10s %s%s%s\n", what, text, is_well ? "" : ": ", is_well ? "" : remedy);
+    mg_print(stdout, " %-10s %s%s%s\n", part, text, is_well ? "" : ": ", is_well ? "" : remedy);
 }
 
 static bool is_good(const char *path)

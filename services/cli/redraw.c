@@ -1,5 +1,5 @@
 /*
- * --watch: the answer of a verb, drawn again and again. A frame is what the verb prints on both outputs, kept
+ * --watch: the answer of a verb, drawn again and again. A frame is the text of both outputs of the verb, kept
  * in memory until it is whole. On a terminal it replaces the one before and is cut to the height and the
  * width; elsewhere it is printed only if it differs.
  */

@@ -72,15 +72,17 @@ static enum mg_exit_code service_read(struct mg_cli *cli, const char *service, s
 #define OBEY_MAX_MS    3000
 #define OBEY_PERIOD_MS 100
 
-/* Who pauses a service wants no call after this command. Waits until the agents make none, and notes it if
+/* After the command of a pause no call is expected. Waits until the agents make none, and notes it if
  * some still may. */
 static void pause_await(struct mg_cli *cli, const char *service)
 {
-    struct settled settled = {.agents = 1};
+    struct settled settled = {.agents = 0};
     int64_t until_boot_ms = mg_clock_boot_ms() + OBEY_MAX_MS;
-    while (settled.obeying < settled.agents && mg_clock_boot_ms() < until_boot_ms &&
-           mg_cli_pause(cli, OBEY_PERIOD_MS) && service_read(cli, service, &settled) == MG_EXIT_DONE) {
-    }
+    enum mg_exit_code code;
+    do {
+        (void)mg_cli_pause(cli, OBEY_PERIOD_MS);
+        code = service_read(cli, service, &settled);
+    } while (code == MG_EXIT_DONE && settled.obeying < settled.agents && mg_clock_boot_ms() < until_boot_ms);
     if (settled.obeying < settled.agents) {
         mg_cli_note("%lld of its %lld agents have applied the pause so far" SEE_LIST,
                     (long long)settled.obeying, (long long)settled.agents);

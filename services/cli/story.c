@@ -135,7 +135,7 @@ static void list_excuse(FILE *out, const struct mg_style *style, const struct mg
     }
 }
 
-/* A process that caused an event is of interest only to those who look for its log. */
+/* The name of a process leads to its log, and means nothing else. */
 static bool shows_author(const struct mg_style *style, const char *cause_word)
 {
     enum mg_cause_kind cause;

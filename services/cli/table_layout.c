@@ -6,11 +6,11 @@
 #include "base/print.h"
 
 #define GAP            2  /* between columns */
-#define TEXT_WIDTH_MIN 16 /* a shorter piece of a text says nothing */
+#define TEXT_WIDTH_MIN 16 /* a shorter piece of a text is of no use */
 
 /* Texts that may be cut. */
 static const char *const TEXTS[] = {"text", "reason", "error", "title", "why", NULL};
-/* Columns whose words have colours. */
+/* Columns of words with colours. */
 static const char *const STATES[] = {"state", "end", "last_end", "result", NULL};
 /* Columns of little importance, the least important first. Where these do not do, the last column is left
  * out. */

@@ -30,7 +30,7 @@ void mg_hue_end(FILE *out, const struct mg_style *style, enum mg_hue hue);
 void mg_hue_print(FILE *out, const struct mg_style *style, const char *word, int width);
 
 #define MG_STYLED_SIZE 32
-/* The time as the style has it: `text`, or what is written to `ret_text`. A text that is no time is returned
+/* The time as the style has it: `text`, or the new text in `ret_text`. A text that is no time is returned
  * as it is. */
 const char *mg_style_time(const struct mg_style *style, const char *text, char ret_text[MG_STYLED_SIZE]);
 /* The same of an event: "+12.3 s" since the beginning. */

@@ -1,4 +1,4 @@
-/* What to say of a name that is not there: the nearest one that is. */
+/* Errors about names that are not there, with the nearest one that is. */
 #include <string.h>
 
 #include "cli.h"

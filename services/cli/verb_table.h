@@ -130,18 +130,18 @@ void mg_examples_of(const struct mg_verb *verb, struct mg_manual_entry ret[MG_EX
 /* The hidden verb __complete: prints the candidates for the last of the words after "makegood". Words that
  * lead nowhere print nothing. */
 void mg_completion_print(int count, char **words);
-/* completion_names.c: prints the names of orders (`what` begins with "ORDER"), workflows, services,
- * schedules, alerts or bulk actions, each after `prefix`. False: `what` is none of these. */
-bool mg_completion_names(const char *what, const char *typed, const char *prefix, int prefix_len);
+/* completion_names.c: prints the names of orders (`kind` begins with "ORDER"), workflows, services,
+ * schedules, alerts or bulk actions, each after `prefix`. False: another kind. */
+bool mg_completion_names(const char *kind, const char *typed, const char *prefix, int prefix_len);
 
 /* ---- project_summary.c ---- */
 
-/* In the folder of a project prints what is there, in at most ten lines. False: it is no such folder. */
+/* In the folder of a project prints a summary, in at most ten lines. False: it is no such folder. */
 bool mg_project_print(void);
 
 /* ---- help.c ---- */
 
-/* What reads a verb's command line, and prints its --help. Not to be copied: it points into itself. */
+/* Reads a verb's command line, and prints its --help. Not to be copied: it points into itself. */
 struct mg_verb_program {
     struct mg_program program;
     struct mg_verb_options options;

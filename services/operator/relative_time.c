@@ -36,7 +36,7 @@ void mg_span_write(int64_t ms, char ret_text[MG_RELATIVE_TIME_SIZE])
         {"d", 24 * 3600 * SECOND_MS}, {"h", 3600 * SECOND_MS}, {"m", 60 * SECOND_MS}, {"s", SECOND_MS}};
     size_t unit = 0;
     int64_t span_ms = ms < 0 ? -ms : ms;
-    /* "119 s" says more than "1 m". */
+    /* "119 s" is more exact than "1 m". */
     while (unit + 1 < sizeof(units) / sizeof(units[0]) && span_ms < 2 * units[unit].ms) {
         unit++;
     }

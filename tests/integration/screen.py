@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""screen.py MAKEGOOD SOURCE: what a person sees: rows as wide as the terminal, colours, times, --watch; several words in one command; and
+"""screen.py MAKEGOOD SOURCE: the tool for people: rows as wide as the terminal, colours, times, --watch; several words in one command; and
 the names that a shell completes."""
 
 import fcntl

@@ -298,7 +298,7 @@ START_TEST(an_event_that_cannot_be_read_is_part_of_no_round)
 END_TEST
 
 /* Would catch: a time that must be reckoned from another, the name of a process in each line, and an operator
- * who is not named. */
+ * without a name. */
 START_TEST(for_people_times_count_from_the_acceptance_and_processes_are_not_named)
 {
     style = (struct mg_style){.now_ms = INT64_C(1769861000000), .began_ms = INT64_C(1769860799500)};

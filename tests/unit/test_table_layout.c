@@ -1,6 +1,6 @@
 /*
  * The columns of a table on a terminal. Would catch: a row that a terminal wraps, an id that is cut, a text
- * that is cut where nobody asked for it, and a colour without a terminal.
+ * that is cut in a file, and a colour without a terminal.
  */
 #include <check.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""tool_words.py MAKEGOOD: what the tool answers without a server: aliases, the nearest verb, help, examples, contexts.
+"""tool_words.py MAKEGOOD: the tool's answers without a server: aliases, the nearest verb, help, examples, contexts.
 
 Would catch: an example that the tool refuses, a verb without one, a typing mistake without a hint, a server that is taken from
 nowhere, and words on standard error for a reader that has left.
