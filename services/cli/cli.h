@@ -13,7 +13,7 @@
 #include "base/config.h"
 #include "base/json_write.h"
 #include "base/loop.h"
-#include "context.h"
+#include "tool_context.h"
 #include "io/amqp/broker.h"
 #include "io/store/store.h"
 #include "operator/table.h"
@@ -80,7 +80,7 @@ struct mg_cli {
     char limit[24];            /* --limit, for reports */
     struct mg_list words;      /* after noun and verb */
     struct mg_style style;     /* of standard output */
-    struct mg_context context; /* where the servers are */
+    struct mg_tool_context context; /* where the servers are */
     bool is_settled;           /* the watched order has ended */
     bool is_json, is_lines;    /* -o json or jsonl; -o jsonl */
     bool is_list;              /* the verb prints any number of answers, not one */

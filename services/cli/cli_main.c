@@ -90,7 +90,8 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
         (void)unsetenv("MAKEGOOD_CONFIG");
     }
     if (!mg_extras_are_apart(verb->extras) && !(verb->extras & MG_EXTRA_DEV) &&
-        mg_context_apply(argc, argv, (verb->extras & MG_EXTRA_SERVERS) == 0, &cli.context, &err) != MG_OK) {
+        mg_tool_context_apply(argc, argv, (verb->extras & MG_EXTRA_SERVERS) == 0, &cli.context, &err) !=
+            MG_OK) {
         return mg_cli_fail(MG_EXIT_USAGE, "%s", err.text);
     }
     if (mg_config_load(&own.program, argc, argv, &config, &action, &cli.words, &err) != MG_OK) {

@@ -67,7 +67,7 @@ static bool store_open(struct mg_cli *cli, int64_t until_boot_ms)
     enum mg_config_action action;
     struct mg_err err;
     mg_verb_program_make(mg_verb_find("workflow", "list"), &cli->options, &program);
-    if (mg_context_apply(1, argv, true, &cli->context, &err) != MG_OK ||
+    if (mg_tool_context_apply(1, argv, true, &cli->context, &err) != MG_OK ||
         mg_config_load(&program.program, 1, argv, &cli->config, &action, &cli->words, &err) != MG_OK) {
         return false;
     }

@@ -261,10 +261,10 @@ static enum mg_exit_code MG_PRINTF(3, 4)
 }
 
 /* " (its address is from .makegood/env)"; "" if it is from an option or a variable of the user. */
-static const char *origin_text(const struct mg_cli *cli, char ret_text[MG_CONTEXT_ORIGIN_SIZE])
+static const char *origin_text(const struct mg_cli *cli, char ret_text[MG_TOOL_CONTEXT_ORIGIN_SIZE])
 {
     bool is_used = cli->context.origin[0] != '\0';
-    (void)snprintf(ret_text, MG_CONTEXT_ORIGIN_SIZE, "%s%.480s%s", is_used ? " (from " : "",
+    (void)snprintf(ret_text, MG_TOOL_CONTEXT_ORIGIN_SIZE, "%s%.480s%s", is_used ? " (from " : "",
                    cli->context.origin, is_used ? ")" : "");
     return ret_text;
 }
@@ -273,7 +273,7 @@ enum mg_exit_code mg_cli_try_store(struct mg_cli *cli, bool skips_schema_check, 
 {
     static struct opening opening; /* outlives this call: the store's callbacks run later, too */
     struct mg_err err;
-    char reason[512], origin[MG_CONTEXT_ORIGIN_SIZE];
+    char reason[512], origin[MG_TOOL_CONTEXT_ORIGIN_SIZE];
     if (cli->store != NULL) {
         return mg_store_is_up(cli->store, reason, sizeof(reason))
                    ? MG_EXIT_DONE
@@ -358,7 +358,7 @@ enum mg_exit_code mg_cli_begin_broker(struct mg_cli *cli, const struct mg_broker
 
 enum mg_exit_code mg_cli_open_broker(struct mg_cli *cli, const struct mg_broker_options *wanted)
 {
-    char reason[512], origin[MG_CONTEXT_ORIGIN_SIZE];
+    char reason[512], origin[MG_TOOL_CONTEXT_ORIGIN_SIZE];
     enum mg_exit_code code = mg_cli_begin_broker(cli, wanted);
     if (code != MG_EXIT_DONE) {
         return code;

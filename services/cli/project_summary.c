@@ -114,8 +114,8 @@ bool mg_project_print(void)
     struct mg_err err;
     glob_t files = {0};
     bool has_files = glob(DEFINITIONS, 0, NULL, &files) == 0 && files.gl_pathc > 0;
-    bool is_known = mg_context_apply(1, argv, true, &cli.context, &err) == MG_OK;
-    bool has_servers = is_known && strstr(cli.context.origin, MG_CONTEXT_FOLDER) != NULL;
+    bool is_known = mg_tool_context_apply(1, argv, true, &cli.context, &err) == MG_OK;
+    bool has_servers = is_known && strstr(cli.context.origin, MG_TOOL_CONTEXT_FOLDER) != NULL;
     if (has_files || has_servers) {
         mg_style_read(&cli.style, false, false);
         mg_print(stdout, "makegood %s, in the folder of a project\n", MG_VERSION);

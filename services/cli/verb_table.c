@@ -127,7 +127,9 @@ static const struct mg_verb *verb_meant(const char *noun, const char *name)
     const struct mg_verb *turned = mg_verb_find(name, noun); /* `list orders` */
     if (mg_noun_find(noun) != NULL) {
         const struct mg_verb *near = verb_near(noun, name);
-        return near != NULL ? near : verb_elsewhere(name);
+        bool is_likely = near != NULL && near->verb[0] == name[0];
+        const struct mg_verb *elsewhere = is_likely ? NULL : verb_elsewhere(name);
+        return elsewhere != NULL ? elsewhere : near;
     }
     const char *near = noun_near(noun);
     const struct mg_verb *meant = near != NULL ? mg_verb_find(near, name) : NULL;

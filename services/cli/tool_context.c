@@ -1,6 +1,6 @@
-/* See context.h. A file that another user could have written is never read: it would lead the tool to their
- * servers. */
-#include "context.h"
+/* See tool_context.h. A file that another user could have written is never read: it would lead the tool to
+ * their servers. */
+#include "tool_context.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -120,7 +120,7 @@ static bool is_server_named(int argc, char *const *argv)
 
 /* ---- the project's ---- */
 
-void mg_context_unquote(char *text)
+void mg_tool_context_unquote(char *text)
 {
     char quote = '\0', *to = text;
     for (const char *at = text; *at != '\0'; at++) {
@@ -145,27 +145,26 @@ static void project_read(char *text)
         char *equals = strchr(line, '=');
         if (strncmp(line, export, strlen(export)) == 0 && equals != NULL) {
             *equals = '\0';
-            mg_context_unquote(equals + 1);
+            mg_tool_context_unquote(equals + 1);
             variable_set(line + strlen(export), equals + 1, false);
         }
     }
 }
 
 /* The nearest folder upwards that has one. */
-static void project_apply(struct mg_context *ret)
+static void project_apply(struct mg_tool_context *ret)
 {
-    char folder[PATH_MAX], path[PATH_MAX + sizeof("/" MG_CONTEXT_FOLDER "/env")];
+    char folder[PATH_MAX], path[PATH_MAX + sizeof("/" MG_TOOL_CONTEXT_FOLDER "/env")];
     if (getcwd(folder, sizeof(folder)) == NULL) {
         return;
     }
     for (bool is_here = true; ret->origin[0] == '\0'; is_here = false) {
         char text[FILE_MAX_BYTES + 1];
-        (void)snprintf(path, sizeof(path), "%s/" MG_CONTEXT_FOLDER "/env", folder);
+        (void)snprintf(path, sizeof(path), "%s/" MG_TOOL_CONTEXT_FOLDER "/env", folder);
         if (file_read(path, text)) {
             project_read(text);
-            (void)snprintf(ret->origin, sizeof(ret->origin), "%s", is_here ? MG_CONTEXT_FOLDER "/env" : path);
-            (void)strncat(ret->origin, " of makegood dev; does it run?",
-                          sizeof(ret->origin) - strlen(ret->origin) - 1);
+            (void)snprintf(ret->origin, sizeof(ret->origin), "%.400s of makegood dev; does it run?",
+                           is_here ? MG_TOOL_CONTEXT_FOLDER "/env" : path);
         }
         char *slash = strrchr(folder, '/');
         if (slash == NULL || folder[0] == '\0') {
@@ -214,7 +213,8 @@ static bool section_read(char *text, const char *wanted, bool outranks,
     return is_found;
 }
 
-static enum mg_class named_apply(const char *name, bool outranks, struct mg_context *ret, struct mg_err *err)
+static enum mg_class named_apply(const char *name, bool outranks, struct mg_tool_context *ret,
+                                 struct mg_err *err)
 {
     char path[PATH_MAX], text[FILE_MAX_BYTES + 1];
     const char *names[CONTEXTS_MAX + 1];
@@ -256,8 +256,8 @@ static const char *option_find(int argc, char *const *argv)
     return value;
 }
 
-enum mg_class mg_context_apply(int argc, char *const *argv, bool may_be_project, struct mg_context *ret,
-                               struct mg_err *err)
+enum mg_class mg_tool_context_apply(int argc, char *const *argv, bool may_be_project,
+                                    struct mg_tool_context *ret, struct mg_err *err)
 {
     const char *option = option_find(argc, argv);
     ret->origin[0] = '\0';

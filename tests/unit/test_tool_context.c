@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "context.h"
 #include "suite.h"
+#include "tool_context.h"
 
 static char folder[] = "/tmp/makegood_context.XXXXXX";
-static struct mg_context context;
+static struct mg_tool_context context;
 static struct mg_err err;
 
 static void file_write(const char *name, const char *text, mode_t mode)
@@ -57,7 +57,7 @@ static void teardown(void)
 static enum mg_class apply(char *option, bool may_be_project)
 {
     char *argv[] = {(char[]){"makegood"}, option, NULL};
-    return mg_context_apply(option != NULL ? 2 : 1, argv, may_be_project, &context, &err);
+    return mg_tool_context_apply(option != NULL ? 2 : 1, argv, may_be_project, &context, &err);
 }
 
 static const char *variable(const char *name)
