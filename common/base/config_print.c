@@ -119,7 +119,10 @@ void mg_config_print_help(const struct mg_program *program, FILE *out)
     mg_print(out, "usage: %s %s\n%s\n\n", program->name, program->usage ? program->usage : "[options]",
              program->summary ? program->summary : "");
     print_examples(program->examples, out);
-    mg_print(out, "%soptions:\n", program->examples && program->examples->term ? "\n" : "");
+    if (program->examples && program->examples->term) {
+        (void)fputs("\n", out);
+    }
+    (void)fputs("options:\n", out);
     for (; option->name && option != program->connections; option++) {
         print_option_help(option, out);
     }

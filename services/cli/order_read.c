@@ -429,8 +429,7 @@ enum mg_exit_code mg_verb_order_export(struct mg_cli *cli)
         code = mg_table_read(cli, MG_REPORT_ARCHIVED_DOSSIER, params, 1, &dossier);
     }
     if (code == MG_EXIT_DONE && dossier.row_count == 0) {
-        code = mg_cli_fail(MG_EXIT_NOT_FOUND,
-                           "there is no order %s; an id is written whole, as order list shows it", params[0]);
+        code = mg_order_unknown_fail(cli, params[0]);
     }
     if (code == MG_EXIT_DONE) {
         const char *archived_on = mg_table_cell(&dossier, 0, "archived_on");

@@ -10,15 +10,18 @@
 
 /* Texts that may be cut. */
 static const char *const TEXTS[] = {"text", "reason", "error", "title", "why", NULL};
+/* Ids of orders, which a person copies into the next command. */
+static const char *const IDS[] = {"order_id", "subject", "bulk_id", NULL};
 /* Columns of words with colours. */
 static const char *const STATES[] = {"state", "end", "last_end", "result", NULL};
 /* Columns of little importance, the least important first. Where these do not do, the last column is left
  * out. */
 static const char *const DISPENSABLE[] = {
-    "version",   "workflow_version", "skipped",    "zone",       "next_local", "failure_count", "alert_id",
-    "obeying",   "capacity",         "rate_per_s", "by_whom",    "loaded_at",  "archived_on",   "on_timeout",
-    "signed_by", "example",          "asked_at",   "in_flight",  "acked_by",   "concurrency",   "found_by",
-    "since",     "breakers_open",    "oldest",     "created_at", NULL};
+    "version",     "workflow_version", "skipped",   "zone",       "next_local", "failure_count",
+    "alert_id",    "obeying",          "capacity",  "rate_per_s", "by_whom",    "loaded_at",
+    "archived_on", "on_timeout",       "signed_by", "example",    "asked_at",   "in_flight",
+    "acked_by",    "concurrency",      "found_by",  "since",      "code",       "breakers_open",
+    "oldest",      "created_at",       NULL};
 
 /* Whether the column holds moments: its name says so, for an id may look like one. */
 static bool is_time(const char *name)
@@ -88,7 +91,7 @@ static void column_drop(struct mg_layout *layout, int column)
             (size_t)(layout->count - column) * sizeof(layout->columns[0]));
 }
 
-/* The column to leave out next; the first one and the orders' ids stay. */
+/* The column to leave out next; 0: none, for the first one and the ids stay. */
 static int dispensable_find(const struct mg_layout *layout)
 {
     for (int i = 0; DISPENSABLE[i] != NULL; i++) {
@@ -99,8 +102,11 @@ static int dispensable_find(const struct mg_layout *layout)
         }
     }
     int last = layout->count - 1;
-    while (last > 0 && (is_text(layout, last) || strcmp(name_of(layout, last), "order_id") == 0)) {
+    while (last > 0 && (is_text(layout, last) || mg_text_is_listed(IDS, name_of(layout, last)))) {
         last--;
+    }
+    for (int column = layout->count - 1; column > 0 && last == 0; column--) {
+        last = is_text(layout, column) ? column : 0;
     }
     return last;
 }

@@ -84,7 +84,7 @@ class Screen(Case):
     def test_watching_ends_with_the_order(self):
         World.sql("UPDATE order_process SET process_state = 'processed', wake_at = NULL WHERE order_id = %s", (self.order_id,))
         shown = run("order", "show", self.order_id, "--watch", code=DONE)
-        self.assertEqual(shown.stdout.count(f"order {self.order_id}"), 1)
+        self.assertEqual(len(re.findall(rf"(?m)^order {self.order_id}  w 1  ", shown.stdout)), 1)
         self.assertTrue(on_terminal("order", "show", self.order_id, "-w").startswith("\x1b[H\x1b[2J"))
         self.assertIn("there is no order", run("order", "show", "cli-none", "--watch", code=NOT_FOUND).stderr)
         self.assertIn("--watch", run("order", "list", "--watch", "-o", "json", code=USAGE).stderr)
@@ -133,7 +133,7 @@ class Screen(Case):
         for words in (["order", "list", "--workflow", "fulfillment"], ["order", "list", "--workflow", "fulfillment", "--group-by", "error"],
                       ["workflow", "show", "fulfillment"], ["order", "list", "--waiting", "*", "--workflow", "fulfillment"]):
             self.assertIn('no workflow "fulfillment" has been loaded; did you mean "fulfilment"?', run(*words, code=NOT_FOUND).stderr)
-        self.assertIn(f"did you mean {self.order_id}?", run("order", "explain", self.order_id[:20], code=NOT_FOUND).stderr)
+        self.assertIn(f"did you mean {self.order_id}?", run("order", "resume", self.order_id[:20], *REASON, code=NOT_FOUND).stderr)
 
 
 def main():
