@@ -70,7 +70,8 @@ struct mg_program {
     /* The first of `options` that --help and --man list in a section of their own, which is the last one.
      * NULL: none. */
     const struct mg_option *connections;
-    const struct mg_manual *manual; /* NULL: no --man */
+    const struct mg_manual *manual;         /* NULL: no --man */
+    const struct mg_manual_entry *examples; /* command lines, for --help; ends with term NULL; NULL: none */
 };
 
 struct mg_config;

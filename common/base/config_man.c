@@ -23,6 +23,8 @@ static void print_escaped(FILE *out, const char *text, size_t len)
             (void)fputs("\\(aq", out);
         } else if (text[i] == '`') {
             (void)fputs("\\(ga", out);
+        } else if (text[i] == '~') {
+            (void)fputs("\\(ti", out);
         } else if (text[i] == '"') {
             (void)fputs("\\(dq", out);
         } else {

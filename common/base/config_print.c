@@ -101,12 +101,28 @@ void mg_config_walk_flags(const struct mg_program *program,
     }
 }
 
+static void print_examples(const struct mg_manual_entry *example, FILE *out)
+{
+    if (example && example->term) {
+        (void)fputs("examples:\n", out);
+    }
+    for (; example && example->term; example++) {
+        mg_print(out, "  %s\n", example->term);
+        print_wrapped(example->text, out);
+    }
+}
+
 void mg_config_print_help(const struct mg_program *program, FILE *out)
 {
     const struct mg_option *option = program->options;
 
-    mg_print(out, "usage: %s %s\n%s\n\noptions:\n", program->name,
-             program->usage ? program->usage : "[options]", program->summary ? program->summary : "");
+    mg_print(out, "usage: %s %s\n%s\n\n", program->name, program->usage ? program->usage : "[options]",
+             program->summary ? program->summary : "");
+    print_examples(program->examples, out);
+    if (program->examples && program->examples->term) {
+        (void)fputs("\n", out);
+    }
+    (void)fputs("options:\n", out);
     for (; option->name && option != program->connections; option++) {
         print_option_help(option, out);
     }

@@ -14,17 +14,20 @@ static enum mg_exit_code verb_alert_list(struct mg_cli *cli)
     return mg_table_list(cli, MG_REPORT_ALERTS, params, 2, columns);
 }
 
-static enum mg_exit_code verb_alert_ack(struct mg_cli *cli)
+static bool alert_id_read(const char *word, long long *ret_id)
+{
+    char *end = NULL;
+    errno = 0;
+    *ret_id = strtoll(word, &end, 10);
+    return errno == 0 && *end == '\0' && *ret_id > 0;
+}
+
+static enum mg_exit_code alert_ack(struct mg_cli *cli, const char *word)
 {
     struct mg_stored acked = {.is_over = false};
-    const char *word = cli->words.items[0];
-    char *end = NULL;
+    long long alert_id;
     char name[101], by[256];
-    errno = 0;
-    long long alert_id = strtoll(word, &end, 10);
-    if (errno != 0 || *end != '\0' || alert_id <= 0) {
-        return mg_cli_fail(MG_EXIT_USAGE, "%s: expected an alert's number, as alert list shows it", word);
-    }
+    (void)alert_id_read(word, &alert_id); /* all have been checked */
     mg_cli_by(cli, name, sizeof(name));
     (void)snprintf(by, sizeof(by), "%s: %.140s", name, cli->options.reason);
     mg_utf8_mend(by); /* the cut may split a character, which the database refuses */
@@ -51,9 +54,21 @@ static enum mg_exit_code verb_alert_ack(struct mg_cli *cli)
     return MG_EXIT_DONE;
 }
 
-const struct mg_verb MG_ALERT_VERBS[] = {{"alert", "list", "", 0, 0, MG_EXTRA_ALL | MG_EXTRA_LIMIT,
-                                          MG_PRINTS_LIST, verb_alert_list,
-                                          "lists open alerts; --all: closed ones, too", 0},
-                                         {"alert", "ack", "ALERT", 1, 1, MG_EXTRA_REASON, MG_PRINTS_ONE,
-                                          verb_alert_ack, "acknowledges an alert; its cause closes it", 0},
-                                         {0}};
+static enum mg_exit_code verb_alert_ack(struct mg_cli *cli)
+{
+    long long unused;
+    for (int i = 0; i < cli->words.count; i++) {
+        if (!alert_id_read(cli->words.items[i], &unused)) {
+            return mg_cli_fail(MG_EXIT_USAGE, "%s: expected an alert's number, as alert list shows it",
+                               cli->words.items[i]);
+        }
+    }
+    return mg_cli_each(cli, alert_ack);
+}
+
+const struct mg_verb MG_ALERT_VERBS[] = {
+    {"alert", "list", "", 0, 0, MG_EXTRA_ALL | MG_EXTRA_LIMIT | MG_EXTRA_LIST, MG_PRINTS_LIST,
+     verb_alert_list, "lists open alerts; --all: closed ones, too", 0},
+    {"alert", "ack", "ALERT...", 1, MG_LIST_MAX, MG_EXTRA_REASON, MG_PRINTS_ONE, verb_alert_ack,
+     "acknowledges alerts; their causes close them", 0},
+    {0}};

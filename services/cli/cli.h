@@ -13,9 +13,11 @@
 #include "base/config.h"
 #include "base/json_write.h"
 #include "base/loop.h"
+#include "tool_context.h"
 #include "io/amqp/broker.h"
 #include "io/store/store.h"
 #include "operator/table.h"
+#include "tty_style.h"
 
 /* A status owed for longer means that its client is gone: the limit of the rule MakegoodStatusesOwed, too. */
 #define MG_CLI_OWED_AGE_MAX_MS 300000
@@ -28,12 +30,13 @@ enum mg_exit_code {
     MG_EXIT_CONFLICT = 4,
     MG_EXIT_TIMED_OUT = 5,
     MG_EXIT_UNAVAILABLE = 6,
+    MG_EXIT_READER_GONE = 141, /* as of a program that SIGPIPE ends */
 };
 
 /* The values of all options of all verbs. */
 struct mg_cli_options {
     struct mg_broker_address broker;
-    const char *pg_dsn, *output;
+    const char *pg_dsn, *output, *context;
     const char *http, *http_cert_file, *http_ca_file; /* of the service that `probe` calls */
     int64_t timeout_ms;
     const char *reason, *by, *step, *outcome, *step_result, *state, *workflow, *queue, *migrations;
@@ -66,18 +69,22 @@ struct mg_cli_options {
     bool shows_undo;
     bool is_repeat, is_without_output;
     bool waits, is_all, is_mermaid, is_csv, is_dry_run, is_strict, has_webhook;
+    bool is_utc, is_verbose, is_watching; /* of texts for people */
 };
 
 struct mg_cli {
     struct mg_cli_options options;
-    struct mg_config *config; /* owns the texts of `options` */
-    bool only_checks;         /* --check-config for a server: it connects to nothing */
-    int verb_arg;             /* of the verb's row */
-    char limit[24];           /* --limit, for reports */
-    struct mg_list words;     /* after noun and verb */
-    bool is_json, is_lines;   /* -o json or jsonl; -o jsonl */
-    bool is_list;             /* the verb prints any number of answers, not one */
-    int64_t answered;         /* answers printed as JSON */
+    struct mg_config *config;  /* owns the texts of `options` */
+    bool only_checks;          /* --check-config for a server: it connects to nothing */
+    int verb_arg;              /* of the verb's row */
+    char limit[24];            /* --limit, for reports */
+    struct mg_list words;      /* after noun and verb */
+    struct mg_style style;     /* of standard output */
+    struct mg_tool_context context; /* where the servers are */
+    bool is_settled;           /* the watched order has ended */
+    bool is_json, is_lines;    /* -o json or jsonl; -o jsonl */
+    bool is_list;              /* the verb prints any number of answers, not one */
+    int64_t answered;          /* answers printed as JSON */
     struct mg_loop *loop;
     struct mg_store *store;
     struct mg_broker *broker;
@@ -93,7 +100,9 @@ typedef enum mg_exit_code cli_verb_fn(struct mg_cli *cli);
 
 /* Runs the loop until `*done`, at most `timeout_ms`. False: timed out. */
 bool mg_cli_wait(struct mg_cli *cli, const bool *done, int64_t timeout_ms);
-/* Connects and waits until the server is ready for use. On failure prints the reason on stderr. */
+bool mg_cli_pause(struct mg_cli *cli, int64_t ms); /* false: no memory */
+/* Connects, unless it has before, and waits until the server is ready for use. On failure prints the reason
+ * on stderr. */
 enum mg_exit_code mg_cli_open_store(struct mg_cli *cli, bool skips_schema_check);
 /* The same, for verbs that work without a database: the reason goes to `ret_why` and is not printed. */
 #define MG_CLI_WHY_SIZE MG_ERR_TEXT_MAX
@@ -179,8 +188,29 @@ enum mg_exit_code mg_answer_print(struct mg_answer *answer);
 enum mg_exit_code mg_answer_print_raw(struct mg_cli *cli, struct mg_slice value);
 /* Ends the array. A verb that failed before its first answer printed nothing. */
 void mg_answers_end(const struct mg_cli *cli, enum mg_exit_code code);
-/* Flushes standard output. A pipe without its reader or a full disk is an error, which is printed. */
+/* Flushes standard output. A full disk is an error, which is printed. A pipe without its reader ends the tool
+ * with MG_EXIT_READER_GONE and without a word. */
 enum mg_exit_code mg_cli_flush(void);
+
+/* ---- redraw.c ---- */
+
+/* --watch: runs the verb again and again, and draws its answer anew, until it is over or its reader is gone.
+ */
+enum mg_exit_code mg_cli_watch(struct mg_cli *cli, cli_verb_fn *run);
+
+/* ---- each_word.c ---- */
+
+typedef enum mg_exit_code cli_word_fn(struct mg_cli *cli, const char *word);
+/* Runs it for each word of the command line, with a line of outcome for each. It goes on after one that
+ * failed, unless a server is away; the code is that of the first failure. Several answers are a list. */
+enum mg_exit_code mg_cli_each(struct mg_cli *cli, cli_word_fn *run);
+
+/* ---- unknown_name.c: texts with the nearest name ---- */
+
+/* After an empty list. Without a workflow of this name prints the error; "": no name. */
+enum mg_exit_code mg_workflow_name_check(struct mg_cli *cli, const char *name);
+/* Prints that there is no such order, with an order with an id that begins so. */
+enum mg_exit_code mg_order_unknown_fail(struct mg_cli *cli, const char *order_id);
 
 /* ---- order_*.c: run the verbs of order_verbs.c ---- */
 
@@ -195,6 +225,8 @@ cli_verb_fn mg_verb_order_command,
 /* signal_verbs.c: a verb of `order`, too */
 cli_verb_fn mg_verb_order_signal;
 
+/* Whether each word is an order's id, before the first is acted on. order_command.c. */
+enum mg_exit_code mg_cli_order_ids_check(const struct mg_cli *cli);
 struct mg_command;
 /* Sends a command until a scheduler answers, and prints the answer. order_command.c. */
 enum mg_exit_code mg_cli_command_send(struct mg_cli *cli, const struct mg_command *command);
@@ -224,7 +256,7 @@ enum mg_exit_code mg_failure_options_read(const struct mg_cli *cli, struct mg_bu
 const char *mg_migrations_folder(const struct mg_cli *cli, char *ret_path, size_t size);
 
 /* story.c: prints the order's events as a timeline. */
-void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_table *steps,
-                    const struct mg_table *events);
+void mg_story_print(FILE *out, const struct mg_style *style, const struct mg_table *order,
+                    const struct mg_table *steps, const struct mg_table *events);
 
 #endif

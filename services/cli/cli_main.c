@@ -65,22 +65,18 @@ static enum mg_exit_code usage_check(const struct mg_verb *verb, struct mg_cli *
     cli->is_json = form != FORM_TABLE || verb->prints == MG_PRINTS_JSON;
     cli->is_lines = form == FORM_JSONL;
     cli->is_list = verb->prints == MG_PRINTS_LIST;
+    mg_style_read(&cli->style, cli->options.is_utc, cli->options.is_verbose);
+    if (cli->options.is_watching && cli->is_json) {
+        return mg_cli_fail(MG_EXIT_USAGE, "--watch draws for people; order watch -o jsonl follows an order");
+    }
     return MG_EXIT_DONE;
 }
 
 static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **argv)
 {
     struct mg_cli cli = {.is_json = false};
-    struct mg_verb_options options;
-    char verb_text[MG_VERB_NAME_SIZE], name[64], usage[64];
-    mg_options_make(&cli.options, verb->extras, verb->prints, &options);
-    (void)snprintf(name, sizeof(name), "makegood %s", mg_verb_name(verb, verb_text));
-    (void)snprintf(usage, sizeof(usage), "%s%s[options]", verb->words, verb->words[0] != '\0' ? " " : "");
-    const struct mg_program program = {.name = name,
-                                       .summary = verb->summary,
-                                       .usage = usage,
-                                       .options = options.all,
-                                       .connections = options.connections};
+    struct mg_verb_program own;
+    mg_verb_program_make(verb, &cli.options, &own);
     struct mg_config *config = NULL;
     enum mg_config_action action = MG_CONFIG_RUN;
     struct mg_err err;
@@ -93,7 +89,12 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
         /* It holds options that this verb does not accept, or servers that are no place for development. */
         (void)unsetenv("MAKEGOOD_CONFIG");
     }
-    if (mg_config_load(&program, argc, argv, &config, &action, &cli.words, &err) != MG_OK) {
+    if (!mg_extras_are_apart(verb->extras) && !(verb->extras & MG_EXTRA_DEV) &&
+        mg_tool_context_apply(argc, argv, (verb->extras & MG_EXTRA_SERVERS) == 0, &cli.context, &err) !=
+            MG_OK) {
+        return mg_cli_fail(MG_EXIT_USAGE, "%s", err.text);
+    }
+    if (mg_config_load(&own.program, argc, argv, &config, &action, &cli.words, &err) != MG_OK) {
         return mg_cli_fail(MG_EXIT_USAGE, "%s", err.text);
     }
     cli.config = config;
@@ -112,7 +113,7 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
         code = verb->run(&cli);
     } else if (code == MG_EXIT_DONE && action == MG_CONFIG_RUN) {
         cli.loop = mg_loop_create();
-        code = cli.loop != NULL ? verb->run(&cli)
+        code = cli.loop != NULL ? (cli.options.is_watching ? mg_cli_watch(&cli, verb->run) : verb->run(&cli))
                                 : mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory or descriptors");
         if (cli.loop != NULL) {
             mg_cli_close(&cli);
@@ -133,8 +134,11 @@ static const struct mg_verb *verb_of(int argc, char **argv)
 static enum mg_exit_code words_run(int argc, char **argv)
 {
     const struct mg_verb *verb = verb_of(argc, argv);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+    char refusal[256];
+    if (argc < 2 && mg_project_print()) {
+        return MG_EXIT_DONE;
+    }
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         mg_help_print(argc < 2 ? stderr : stdout);
         return argc < 2 ? MG_EXIT_USAGE : MG_EXIT_DONE;
     }
@@ -158,8 +162,8 @@ static enum mg_exit_code words_run(int argc, char **argv)
         return mg_cli_fail(MG_EXIT_USAGE, "name the verb: makegood %s VERB", argv[1]);
     }
     if (verb == NULL) {
-        return mg_cli_fail(MG_EXIT_USAGE, "there is no verb \"%s%s%s\"; see makegood --help", argv[1],
-                           argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
+        mg_verb_refuse(argv[1], argc > 2 ? argv[2] : NULL, refusal, sizeof(refusal));
+        return mg_cli_fail(MG_EXIT_USAGE, "%s", refusal);
     }
     int skipped = verb->verb != NULL ? 2 : 1;
     argv[skipped] = argv[0];

@@ -4,17 +4,21 @@
  * them: one a line, then a TAB and its description. ":files" or ":folders" in their place asks the shell for
  * names of files. The shell itself drops candidates that do not match, because zsh and fish match more than
  * beginnings. Candidates come from the tables of verbs and options, so a new verb needs no line here. Values
- * are completed if the tables name them: FILE, DIR, STATE, or a list of words separated by "|".
+ * are completed if the tables name them: FILE, DIR, STATE, a list of words separated by "|", or names that
+ * the database knows (completion_names.c).
  */
 #include <string.h>
 
 #include "core/words.h"
 #include "verb_table.h"
 
-/* Prints the candidates for a value that the tables call `name`, each after `prefix_len` bytes of `prefix`.
- * A free text has none. */
-static void values_print(const char *name, const char *prefix, int prefix_len)
+/* Prints the candidates for a value that the tables call `name` and that begins with `typed`, each after
+ * `prefix_len` bytes of `prefix`. A free text has none. */
+static void values_print(const char *name, const char *typed, const char *prefix, int prefix_len)
 {
+    if (mg_completion_names(name, typed, prefix, prefix_len)) {
+        return;
+    }
     if (strcmp(name, "STATE") == 0) {
         for (int i = 0; i < MG_ORDER_STATE_COUNT; i++) {
             (void)printf("%.*s%s\n", prefix_len, prefix, mg_order_state_name((enum mg_order_state)i));
@@ -58,6 +62,22 @@ struct flag_search {
     const char *value_name; /* NULL: no such flag, or it takes no value */
 };
 
+/* Values that the tables call NAME, by the option. */
+static const struct {
+    const char *option, *value_name;
+} NAMED[] = {{"workflow", "WORKFLOW"}, {"service", "SERVICE"}};
+
+static const char *value_name_of(const struct mg_config_flag *flag)
+{
+    for (size_t i = 0; i < sizeof(NAMED) / sizeof(NAMED[0]); i++) {
+        if (flag->value_name != NULL && strcmp(flag->value_name, "NAME") == 0 &&
+            strcmp(flag->name, NAMED[i].option) == 0) {
+            return NAMED[i].value_name;
+        }
+    }
+    return flag->value_name;
+}
+
 static void flag_compare(void *arg, const struct mg_config_flag *flag)
 {
     struct flag_search *search = arg;
@@ -65,7 +85,7 @@ static void flag_compare(void *arg, const struct mg_config_flag *flag)
     (void)snprintf(name, sizeof(name), "--%s", flag->name);
     if ((strlen(name) == search->len && strncmp(name, search->text, search->len) == 0) ||
         (strlen(letter) == 2 && search->len == 2 && strncmp(letter, search->text, 2) == 0)) {
-        search->value_name = flag->value_name;
+        search->value_name = value_name_of(flag);
     }
 }
 
@@ -85,28 +105,26 @@ static void argument_complete(const struct mg_verb *verb, const char *before, co
     size_t flag_len = is_long ? strcspn(word, "=") : strnlen(word, 2);
     const char *value_name = flag_value(verb, before, strlen(before));
     if (value_name != NULL) {
-        values_print(value_name, "", 0);
+        values_print(value_name, word, "", 0);
     } else if (word[0] != '-') {
-        values_print(verb->words, "", 0);
+        bool is_workflow = strcmp(verb->noun, "workflow") == 0 && strncmp(verb->words, "NAME", 4) == 0;
+        values_print(is_workflow ? "WORKFLOW" : verb->words, word, "", 0);
     } else if (word[flag_len] == '\0') {
         flags_walk(verb, flag_print, NULL);
     } else if ((value_name = flag_value(verb, word, flag_len)) != NULL) {
-        values_print(value_name, word, (int)flag_len + (is_long ? 1 : 0));
+        int prefix_len = (int)flag_len + (is_long ? 1 : 0);
+        values_print(value_name, word + prefix_len, word, prefix_len);
     }
 }
 
 /* The verbs of a noun; none if there is no such noun. */
 static void verbs_complete(const char *noun)
 {
-    const struct mg_verb *verb = NULL;
-    bool is_noun = false;
-    for (int i = 0; (verb = mg_verb_at(i)) != NULL; i++) {
-        if (strcmp(verb->noun, noun) == 0) {
+    const struct mg_verb *verb = mg_noun_find(noun);
+    if (verb != NULL) {
+        for (; verb != NULL; verb = mg_noun_next(verb)) {
             (void)printf("%s\t%s\n", verb->verb, verb->summary);
-            is_noun = true;
         }
-    }
-    if (is_noun) {
         (void)puts("--help\tits verbs");
     }
 }

@@ -1,8 +1,10 @@
 /* The tool's connections, and the wait for their results. */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/print.h"
@@ -72,6 +74,31 @@ enum mg_exit_code mg_cli_fail(enum mg_exit_code code, const char *format, ...)
     return code;
 }
 
+static void pause_end(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+bool mg_cli_pause(struct mg_cli *cli, int64_t ms)
+{
+    bool is_over = false;
+    struct mg_timer *timer = mg_timer_create(cli->loop, pause_end, &is_over);
+    if (timer == NULL) {
+        return false;
+    }
+    mg_timer_start(timer, ms, 0);
+    (void)mg_cli_wait(cli, &is_over, 2 * ms);
+    mg_timer_destroy(timer);
+    return true;
+}
+
+/* Standard output is a pipe or a connection, and its reader is gone. */
+static bool is_reader_gone(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;
+}
+
 enum mg_exit_code mg_cli_flush(void)
 {
     static bool is_told;
@@ -80,6 +107,9 @@ enum mg_exit_code mg_cli_flush(void)
     is_lost = fflush(stdout) != 0 || is_lost;
     if (!is_lost) {
         return MG_EXIT_DONE;
+    }
+    if (errno == EPIPE || is_reader_gone()) { /* as `head` that has its lines: no fault */
+        return MG_EXIT_READER_GONE;
     }
     if (!is_told) {
         is_told = true;
@@ -230,11 +260,25 @@ static enum mg_exit_code MG_PRINTF(3, 4)
     return code;
 }
 
+/* " (its address is from .makegood/env)"; "" if it is from an option or a variable of the user. */
+static const char *origin_text(const struct mg_cli *cli, char ret_text[MG_TOOL_CONTEXT_ORIGIN_SIZE])
+{
+    bool is_used = cli->context.origin[0] != '\0';
+    (void)snprintf(ret_text, MG_TOOL_CONTEXT_ORIGIN_SIZE, "%s%.480s%s", is_used ? " (from " : "",
+                   cli->context.origin, is_used ? ")" : "");
+    return ret_text;
+}
+
 enum mg_exit_code mg_cli_try_store(struct mg_cli *cli, bool skips_schema_check, char ret_why[MG_CLI_WHY_SIZE])
 {
     static struct opening opening; /* outlives this call: the store's callbacks run later, too */
     struct mg_err err;
-    char reason[512];
+    char reason[512], origin[MG_TOOL_CONTEXT_ORIGIN_SIZE];
+    if (cli->store != NULL) {
+        return mg_store_is_up(cli->store, reason, sizeof(reason))
+                   ? MG_EXIT_DONE
+                   : why_write(ret_why, MG_EXIT_UNAVAILABLE, "could not reach the database: %s", reason);
+    }
     opening = (struct opening){cli, false};
     struct mg_store_options options = {.dsn = cli->options.pg_dsn,
                                        .is_plaintext_allowed = cli->options.broker.is_plaintext_allowed,
@@ -251,10 +295,12 @@ enum mg_exit_code mg_cli_try_store(struct mg_cli *cli, bool skips_schema_check, 
     }
     opening_wait(&opening, "database");
     if (cli->refusal[0] != '\0') {
-        return why_write(ret_why, MG_EXIT_ERROR, "cannot use this database: %s", cli->refusal);
+        return why_write(ret_why, MG_EXIT_ERROR, "cannot use this database%s: %s", origin_text(cli, origin),
+                         cli->refusal);
     }
     if (!mg_store_is_up(cli->store, reason, sizeof(reason))) {
-        return why_write(ret_why, MG_EXIT_UNAVAILABLE, "could not reach the database: %s", reason);
+        return why_write(ret_why, MG_EXIT_UNAVAILABLE, "could not reach the database%s: %s",
+                         origin_text(cli, origin), reason);
     }
     return MG_EXIT_DONE;
 }
@@ -312,7 +358,7 @@ enum mg_exit_code mg_cli_begin_broker(struct mg_cli *cli, const struct mg_broker
 
 enum mg_exit_code mg_cli_open_broker(struct mg_cli *cli, const struct mg_broker_options *wanted)
 {
-    char reason[512];
+    char reason[512], origin[MG_TOOL_CONTEXT_ORIGIN_SIZE];
     enum mg_exit_code code = mg_cli_begin_broker(cli, wanted);
     if (code != MG_EXIT_DONE) {
         return code;
@@ -325,7 +371,8 @@ enum mg_exit_code mg_cli_open_broker(struct mg_cli *cli, const struct mg_broker_
     opening_wait(&opening, "broker");
     mg_timer_destroy(look);
     if (!mg_broker_is_up(cli->broker, reason, sizeof(reason))) {
-        return mg_cli_fail(MG_EXIT_UNAVAILABLE, "could not reach the broker: %s", reason);
+        return mg_cli_fail(MG_EXIT_UNAVAILABLE, "could not reach the broker%s: %s", origin_text(cli, origin),
+                           reason);
     }
     return MG_EXIT_DONE;
 }

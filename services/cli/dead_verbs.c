@@ -30,6 +30,8 @@ struct walk {
     bool is_whole;          /* prints the body */
     enum mg_exit_code code; /* not DONE: a change could not be recorded, and the walk changes nothing more */
     struct mg_stored noted; /* the database's answer about the current letter */
+    struct mg_table listed; /* for people */
+    bool has_no_memory;
 };
 
 /* The precision and the text of a slice, which may be absent. */
@@ -78,23 +80,53 @@ static void letter_print_whole(const struct walk *walk, const struct mg_dead_let
     (void)mg_answer_print(&answer);
 }
 
-static void letter_print_line(const struct walk *walk, const struct mg_dead_letter *letter)
+/* ---- list ---- */
+
+static char *LISTED[] = {(char[]){"number"},   (char[]){"died_at"}, (char[]){"queue"},
+                         (char[]){"exchange"}, (char[]){"type"},    (char[]){"reason"}};
+#define LISTED_COUNT ((int)(sizeof(LISTED) / sizeof(LISTED[0])))
+
+static void cell_put(struct walk *walk, int row, const char *column, struct mg_slice text)
 {
+    char copy[MG_ERR_TEXT_MAX];
+    (void)snprintf(copy, sizeof(copy), "%.*s", SHOWN(text));
+    mg_utf8_mend(copy);
+    mg_text_make_plain(copy);
+    walk->has_no_memory = walk->has_no_memory || !mg_table_put(&walk->listed, row, column, copy);
+}
+
+static void letter_list(struct walk *walk, const struct mg_dead_letter *letter)
+{
+    char died_at[MG_TIME_TEXT_SIZE], number[16];
     if (walk->cli->is_json) {
         letter_print_whole(walk, letter);
         return;
     }
-    char died_at[MG_TIME_TEXT_SIZE];
-    mg_time_format(letter->died_at_ms, died_at);
-    if (walk->at == 1) {
-        mg_print(
-            stdout,
-            "number  died_at                   queue                     exchange                  type         reason\n");
+    int row = mg_table_row_add(&walk->listed);
+    if (row < 0) {
+        walk->has_no_memory = true;
+        return;
     }
-    mg_print(stdout, "%-6d  %-24s  %-24.*s  %-24.*s  %-11.*s  %.*s\n", walk->at,
-             letter->died_at_ms != 0 ? died_at : "-", SHOWN(letter->queue), SHOWN(letter->exchange),
-             SHOWN(letter->type), SHOWN(letter->reason));
+    (void)snprintf(number, sizeof(number), "%d", walk->at);
+    mg_time_format(letter->died_at_ms, died_at);
+    cell_put(walk, row, "number", mg_slice_of(number));
+    cell_put(walk, row, "died_at", mg_slice_of(letter->died_at_ms != 0 ? died_at : ""));
+    cell_put(walk, row, "queue", letter->queue);
+    cell_put(walk, row, "exchange", letter->exchange);
+    cell_put(walk, row, "type", letter->type);
+    cell_put(walk, row, "reason", letter->reason);
 }
+
+/* The names of the columns are not the table's own. */
+static void listed_free(struct mg_table *listed)
+{
+    for (int i = 0; i < listed->row_count * listed->column_count; i++) {
+        free(listed->cells[i]);
+    }
+    free(listed->cells);
+}
+
+/* ---- changes ---- */
 
 static void letter_noted(void *arg, const struct mg_err *err)
 {
@@ -153,7 +185,7 @@ static enum mg_dead_verb letter_pick(void *arg, const struct mg_dead_letter *let
     walk->at++;
     bool is_chosen = walk->chosen == 0 || walk->chosen == walk->at;
     if (walk->chosen < 0) {
-        letter_print_line(walk, letter);
+        letter_list(walk, letter);
         walk->aged += mg_slice_is(letter->reason, "expired") || mg_slice_is(letter->reason, "maxlen");
         return MG_DEAD_LIST;
     }
@@ -226,8 +258,18 @@ static enum mg_exit_code number_read(const struct mg_cli *cli, int *ret_number)
 
 static enum mg_exit_code verb_dead_list(struct mg_cli *cli)
 {
-    struct walk walk = {.cli = cli, .verb = MG_DEAD_LIST, .chosen = -1};
+    struct walk walk = {.cli = cli,
+                        .verb = MG_DEAD_LIST,
+                        .chosen = -1,
+                        .listed = {.columns = LISTED, .column_count = LISTED_COUNT}};
     enum mg_exit_code code = walk_run(&walk, (int)cli->options.limit);
+    if (walk.has_no_memory) {
+        code = mg_cli_fail(MG_EXIT_ERROR, "could not keep the list: no memory");
+    }
+    if (code == MG_EXIT_DONE && walk.at > 0 && !cli->is_json) {
+        code = mg_table_print(cli, &walk.listed, NULL);
+    }
+    listed_free(&walk.listed);
     if (code == MG_EXIT_DONE && walk.at == 0 && !cli->is_json) {
         mg_print(stdout, "%s is empty\n", cli->options.queue);
     }
@@ -272,8 +314,8 @@ static enum mg_exit_code verb_dead_chosen(struct mg_cli *cli)
 }
 
 const struct mg_verb MG_DEAD_VERBS[] = {
-    {"dead", "list", "", 0, 0, MG_EXTRA_QUEUE | MG_EXTRA_LIMIT, MG_PRINTS_LIST, verb_dead_list,
-     "lists dead letters, or rejected submissions", 0},
+    {"dead", "list", "", 0, 0, MG_EXTRA_QUEUE | MG_EXTRA_LIMIT | MG_EXTRA_LIST, MG_PRINTS_LIST,
+     verb_dead_list, "lists dead letters, or rejected submissions", 0},
     {"dead", "show", "NUMBER", 1, 1, MG_EXTRA_QUEUE, MG_PRINTS_ONE, verb_dead_chosen,
      "shows one message in full, by its number in the list", MG_DEAD_LIST},
     {"dead", "requeue", "[NUMBER]", 0, 1, MG_EXTRA_QUEUE | MG_EXTRA_ALL | MG_EXTRA_REASON, MG_PRINTS_ONE,

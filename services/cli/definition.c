@@ -87,9 +87,12 @@ enum mg_exit_code mg_definition_fetch(struct mg_cli *cli, const char *name, cons
     } else if (fetching.is_failed) {
         code = mg_cli_fail_err(&fetching.err);
     } else if (!fetching.is_found) {
-        code = mg_cli_fail(MG_EXIT_NOT_FOUND,
-                           "no workflow %s%s%s is stored; `makegood workflow list` lists them", name,
-                           version > 0 ? ", version " : "", version > 0 ? version_text : "");
+        code = mg_workflow_name_check(cli, name);
+        code = code == MG_EXIT_DONE
+                   ? mg_cli_fail(MG_EXIT_NOT_FOUND,
+                                 "no workflow %s%s%s is stored; `makegood workflow list` lists them", name,
+                                 version > 0 ? ", version " : "", version > 0 ? version_text : "")
+                   : code;
     }
     if (code != MG_EXIT_DONE) {
         mg_buf_finish(ret_text);

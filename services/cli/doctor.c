@@ -45,7 +45,8 @@ static void finding(struct doctor *doctor, bool is_good, const char *what, const
         mg_json_member_string(json, "detail", detail);
         (void)mg_answer_print(&answer);
     } else {
-        mg_print(stdout, "%-5s %-12s %s\n", is_good ? "ok" : "WRONG", what, detail);
+        mg_hue_print(stdout, &cli->style, is_good ? "ok" : "WRONG", 5);
+        mg_print(stdout, " %-12s %s\n", what, detail);
     }
     (void)fflush(stdout); /* a check may wait for a server */
 }

@@ -31,18 +31,72 @@ void mg_help_print(FILE *out)
 
 bool mg_noun_help_print(FILE *out, const char *noun)
 {
-    bool is_noun = false;
-    const struct mg_verb *verb = NULL;
-    for (int i = 0; (verb = mg_verb_at(i)) != NULL; i++) {
-        if (strcmp(verb->noun, noun) == 0 && verb->verb != NULL) {
-            char line[64];
-            (void)snprintf(line, sizeof(line), "%s %s", verb->verb, verb->words);
-            mg_print(out, "%s  %-20s %s\n", is_noun ? "" : "its verbs:\n", line, verb->summary);
-            is_noun = true;
-        }
+    const struct mg_verb *verb = mg_noun_find(noun);
+    if (verb == NULL || verb->verb == NULL) {
+        return false;
     }
-    return is_noun;
+    (void)fputs("its verbs:\n", out);
+    for (; verb != NULL; verb = mg_noun_next(verb)) {
+        char line[64];
+        (void)snprintf(line, sizeof(line), "%s %s", verb->verb, verb->words);
+        mg_print(out, "  %-20s %s\n", line, verb->summary);
+    }
+    return true;
 }
+
+void mg_verb_program_make(const struct mg_verb *verb, struct mg_cli_options *to, struct mg_verb_program *ret)
+{
+    char name[MG_VERB_NAME_SIZE];
+    mg_options_make(to, verb->extras, verb->prints, &ret->options);
+    mg_examples_of(verb, ret->examples);
+    (void)snprintf(ret->name, sizeof(ret->name), "makegood %s", mg_verb_name(verb, name));
+    (void)snprintf(ret->usage, sizeof(ret->usage), "%s%s[options]", verb->words,
+                   verb->words[0] != '\0' ? " " : "");
+    ret->program = (struct mg_program){.name = ret->name,
+                                       .summary = verb->summary,
+                                       .usage = ret->usage,
+                                       .options = ret->options.all,
+                                       .connections = ret->options.connections,
+                                       .examples = ret->examples};
+}
+
+/* ---- `help` and `version` ---- */
+
+static enum mg_exit_code verb_help(struct mg_cli *cli)
+{
+    const char *noun = cli->words.count > 0 ? cli->words.items[0] : NULL;
+    const char *name = cli->words.count > 1 ? cli->words.items[1] : NULL;
+    const struct mg_verb *verb = noun != NULL ? mg_verb_find(noun, name) : NULL;
+    struct mg_cli_options unused;
+    struct mg_verb_program program;
+    char refusal[256];
+    if (noun == NULL) {
+        mg_help_print(stdout);
+    } else if (verb != NULL) {
+        mg_verb_program_make(verb, &unused, &program);
+        mg_config_print_help(&program.program, stdout);
+    } else if (name != NULL || !mg_noun_help_print(stdout, noun)) {
+        mg_verb_refuse(noun, name, refusal, sizeof(refusal));
+        return mg_cli_fail(MG_EXIT_USAGE, "%s", refusal);
+    }
+    return MG_EXIT_DONE;
+}
+
+static enum mg_exit_code verb_version(struct mg_cli *cli)
+{
+    (void)cli;
+    mg_print(stdout, "makegood %s\n", MG_VERSION);
+    return MG_EXIT_DONE;
+}
+
+const struct mg_verb MG_HELP_VERBS[] = {
+    {"help", NULL, "[NOUN [VERB]]", 0, 2, MG_EXTRA_APART | MG_EXTRA_ALONE, MG_PRINTS_TEXT, verb_help,
+     "prints all verbs, those of a noun, or the options of one", 0},
+    {"version", NULL, "", 0, 0, MG_EXTRA_APART | MG_EXTRA_ALONE, MG_PRINTS_TEXT, verb_version,
+     "prints the version of this program", 0},
+    {0}};
+
+/* ---- the manual page ---- */
 
 #define TERM_SIZE 384
 #define VERBS_MAX 96 /* in the manual page */
@@ -58,8 +112,8 @@ static void verb_describe(const struct mg_verb *verb, char *ret_text, size_t siz
     for (const struct mg_option *option = options.all; option < options.all + options.own_count; option++) {
         bool is_optional = strcmp(option->name, "reason") != 0;
         size_t len = strlen(ret_text);
-        (void)snprintf(ret_text + len, size - len, " %s--%s%s%s%s", is_optional ? "[" : "", option->name,
-                       option->value_name != NULL ? " " : "",
+        (void)snprintf(ret_text + len, size - len, " %s--%.*s%s%s%s", is_optional ? "[" : "",
+                       (int)strcspn(option->name, "|"), option->name, option->value_name != NULL ? " " : "",
                        option->value_name != NULL ? option->value_name : "", is_optional ? "]" : "");
     }
 }
@@ -69,23 +123,10 @@ void mg_manual_print(FILE *out)
     static const struct mg_manual_entry files[] = {
         {"/etc/makegood/operator.conf",
          "Configuration file for operators, from the packages. Set MAKEGOOD_CONFIG to it."},
+        {"~/.config/makegood/contexts",
+         "Sections with variables for the servers, for --context. Only files that no other user can write are read."},
+        {".makegood/env", "Servers of `makegood dev`, in the folder of a project."},
         {"/usr/share/makegood/migrations", "Migrations of the schema, from the packages."},
-        {0}};
-    static const struct mg_manual_entry examples[] = {
-        {"makegood order submit order.json --wait", "posts an order and shows its end"},
-        {"makegood order list --state error", "lists the orders that need an operator"},
-        {"makegood workflow simulate workflow.json --fail payment=30% --refuse payment=2%",
-         "shows the ends of 10,000 orders if the service payment fails as often"},
-        {"makegood workflow simulate workflow.json --signal \"approved=85% in 2h..2d\"",
-         "shows how many of them time out, and how long they wait, if so many signals come so late"},
-        {"makegood workflow simulate workflow.json --explore --never \"end == 'compensated' && "
-         "stands.charge\"",
-         "proves that no order ends as compensated while its charge stands, or shows how one does"},
-        {"makegood order resume ORDER --reason \"payment repaired\"", "resumes one of them"},
-        {"makegood order signal ORDER approved --payload '{\"limit\": 500}' --reason \"by phone\"",
-         "sends it a signal"},
-        {"makegood signal send paid --key invoice/17 --id evt_17 --reason \"bank statement\"",
-         "sends one to the order that waits under this key"},
         {0}};
     static const struct mg_manual_entry keys[] = {{"tab, right and left, 1 to 5", "selects another list"},
                                                   {"up and down, page up and page down, home and end",
@@ -93,7 +134,7 @@ void mg_manual_print(FILE *out)
                                                   {"q, control-C", "quits"},
                                                   {0}};
     static const struct mg_manual_part after[] = {
-        {"KEYS OF TOP", keys}, {"EXIT STATUS", EXIT_CODES}, {"FILES", files}, {"EXAMPLES", examples}, {0}};
+        {"KEYS OF TOP", keys}, {"EXIT STATUS", EXIT_CODES}, {"FILES", files}, {"EXAMPLES", MG_EXAMPLES}, {0}};
     struct mg_manual_entry verbs[VERBS_MAX + 1] = {0};
     const struct mg_manual_part before[] = {{"VERBS", verbs}, {0}};
     struct mg_manual manual = {

@@ -227,6 +227,11 @@ static const struct {
          "false, each signal early, in time or not"),
     LIST(MG_EXTRA_SIMULATE, claims, "never", "EXPRESSION",
          "with --explore: a condition that no way may fulfil, as in end == 'compensated' && stands.charge"),
+    FLAG(MG_EXTRA_WATCH, is_watching, "watch|w",
+         "draw the answer again every 2 s, until control-C; order show: until the order has ended"),
+    FLAG(MG_EXTRA_TIMES, is_utc, "utc",
+         "print times in UTC, not as \"3 m ago\"; JSON has them so in any case"),
+    FLAG(MG_EXTRA_VERBOSE, is_verbose, "verbose|v", "also name the process that caused each event"),
     FLAG(MG_EXTRA_STATES, is_mermaid, "mermaid", "print Mermaid state diagrams"),
     FLAG(MG_EXTRA_STATES, is_csv, "csv", "print CSV, one line for each cell"),
 };
@@ -365,10 +370,15 @@ static void common_make(struct mg_cli_options *to, uint64_t extras, enum mg_prin
         MG_BROKER_OPTIONS(to->broker),
         {"pg-dsn", MG_OPTION_TEXT, &to->pg_dsn, "", 0, 0, true, "DSN",
          "PostgreSQL, as a connection string of libpq; empty: libpq's PG* environment"},
+        {"context", MG_OPTION_TEXT, &to->context, "", 0, 0, false, "NAME",
+         "section of ~/.config/makegood/contexts with variables for the servers; empty: that of `makegood dev` in "
+         "this folder or one above it, if no server is named otherwise"},
     };
+    size_t count = sizeof(connections) / sizeof(connections[0]);
     struct mg_option *next = ret->all + ret->own_count;
     if (extras != MG_EXTRA_ANY && (extras & MG_EXTRA_DEV)) {
-        connections_make_private(connections, sizeof(connections) / sizeof(connections[0]));
+        count--; /* it has servers of its own, and no context */
+        connections_make_private(connections, count);
     }
     _Static_assert(sizeof(of_output) + sizeof(connections) + (OPTION_COUNT + 1) * sizeof(struct mg_option) <=
                        sizeof(ret->all),
@@ -380,7 +390,7 @@ static void common_make(struct mg_cli_options *to, uint64_t extras, enum mg_prin
     memcpy(next, of_output, sizeof(of_output));
     next += sizeof(of_output) / sizeof(of_output[0]);
     if (!mg_extras_are_apart(extras)) {
-        memcpy(next, connections, sizeof(connections));
+        memcpy(next, connections, count * sizeof(connections[0]));
         ret->connections = next;
     } else if (extras & MG_EXTRA_AGENTS) { /* it listens, and its agents connect */
         *next = connections[ALLOW_PLAINTEXT];

@@ -1,10 +1,7 @@
 /* `order set-aside`, `order readmit`: take an order out of the way of all others, and let it in again. No row
  * of the order is read: it may be locked or damaged. */
-#include <string.h>
-
 #include "base/print.h"
 #include "cli.h"
-#include "core/key.h"
 #include "wire/command.h"
 
 static enum mg_exit_code result_print(struct mg_cli *cli, const char *order_id, bool is_aside)
@@ -23,15 +20,11 @@ static enum mg_exit_code result_print(struct mg_cli *cli, const char *order_id, 
     return mg_answer_print(&answer);
 }
 
-enum mg_exit_code mg_verb_order_aside(struct mg_cli *cli)
+static enum mg_exit_code order_aside(struct mg_cli *cli, const char *order_id)
 {
     struct mg_stored changed = {.is_over = false};
-    const char *order_id = cli->words.items[0];
     bool is_aside = cli->verb_arg != 0;
     char by[MG_COMMAND_BY_MAX + 1];
-    if (!mg_order_id_is_valid(order_id, strlen(order_id))) {
-        return mg_cli_fail(MG_EXIT_USAGE, MG_CLI_NO_ORDER_ID, order_id, MG_ORDER_ID_MAX);
-    }
     mg_cli_by(cli, by, sizeof(by));
     enum mg_exit_code code = mg_cli_open_store(cli, false);
     if (code != MG_EXIT_DONE) {
@@ -48,4 +41,10 @@ enum mg_exit_code mg_verb_order_aside(struct mg_cli *cli)
         return mg_cli_fail(MG_EXIT_NOT_FOUND, "order %s is not set aside", order_id);
     }
     return result_print(cli, order_id, is_aside); /* set aside before, by whomever: as wanted */
+}
+
+enum mg_exit_code mg_verb_order_aside(struct mg_cli *cli)
+{
+    enum mg_exit_code code = mg_cli_order_ids_check(cli);
+    return code == MG_EXIT_DONE ? mg_cli_each(cli, order_aside) : code;
 }

@@ -57,7 +57,7 @@ static enum mg_exit_code version_read(struct mg_cli *cli, struct mg_command *com
     const char *params[] = {command->order_id};
     enum mg_exit_code code = mg_table_open(cli, MG_REPORT_ORDER, params, 1, &order);
     if (code == MG_EXIT_DONE && order.row_count == 0) {
-        code = mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no order %s", command->order_id);
+        code = mg_order_unknown_fail(cli, command->order_id);
     }
     if (code == MG_EXIT_DONE && !sets_goal) {
         command->version = strtoull(mg_table_cell(&order, 0, "version"), NULL, 10);
@@ -239,18 +239,15 @@ static enum mg_exit_code result_read(struct mg_cli *cli, struct mg_command *comm
     return MG_EXIT_DONE;
 }
 
-enum mg_exit_code mg_verb_order_command(struct mg_cli *cli)
+static enum mg_exit_code order_command(struct mg_cli *cli, const char *order_id)
 {
     enum mg_cause_kind kind = (enum mg_cause_kind)cli->verb_arg;
     struct asking asking = {.cli = cli};
     struct mg_command *command = &asking.command;
     command->kind = kind;
     command->outcome = MG_OUTCOME_DONE;
-    if (!mg_order_id_is_valid(cli->words.items[0], strlen(cli->words.items[0]))) {
-        return mg_cli_fail(MG_EXIT_USAGE, MG_CLI_NO_ORDER_ID, cli->words.items[0], MG_ORDER_ID_MAX);
-    }
     mg_uuid_random(command->command_id);
-    (void)snprintf(command->order_id, sizeof(command->order_id), "%s", cli->words.items[0]);
+    (void)snprintf(command->order_id, sizeof(command->order_id), "%s", order_id);
     (void)snprintf(command->reason, sizeof(command->reason), "%s", cli->options.reason);
     mg_cli_by(cli, command->by, sizeof(command->by));
     bool has_step = mg_option_is_given(cli->options.step);
@@ -285,4 +282,21 @@ enum mg_exit_code mg_verb_order_command(struct mg_cli *cli)
         code = version_read(cli, command);
     }
     return code == MG_EXIT_DONE ? answer_await(&asking) : code;
+}
+
+enum mg_exit_code mg_cli_order_ids_check(const struct mg_cli *cli)
+{
+    for (int i = 0; i < cli->words.count; i++) {
+        const char *order_id = cli->words.items[i];
+        if (!mg_order_id_is_valid(order_id, strlen(order_id))) {
+            return mg_cli_fail(MG_EXIT_USAGE, MG_CLI_NO_ORDER_ID, order_id, MG_ORDER_ID_MAX);
+        }
+    }
+    return MG_EXIT_DONE;
+}
+
+enum mg_exit_code mg_verb_order_command(struct mg_cli *cli)
+{
+    enum mg_exit_code code = mg_cli_order_ids_check(cli);
+    return code == MG_EXIT_DONE ? mg_cli_each(cli, order_command) : code;
 }

@@ -3,7 +3,6 @@
  * of these is looked at last: without a broker the orders are still printed, and the exit code reports that
  * the search is incomplete.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -24,19 +23,6 @@ struct finding {
     bool is_out_of_memory;
 };
 
-/* Adds an empty row; -1: no memory. */
-static int row_add(struct mg_table *table)
-{
-    size_t columns = (size_t)table->column_count, count = columns * (size_t)table->row_count;
-    char **cells = realloc(table->cells, (count + columns + 1) * sizeof(char *));
-    if (cells == NULL) {
-        return -1;
-    }
-    memset(cells + count, 0, columns * sizeof(char *));
-    table->cells = cells;
-    return table->row_count++;
-}
-
 static bool letter_put(struct mg_table *table, int row, const char *column, struct mg_slice text)
 {
     char copy[MG_ERR_TEXT_MAX];
@@ -49,7 +35,7 @@ static bool letter_put(struct mg_table *table, int row, const char *column, stru
 static void letter_add(struct finding *finding, const struct mg_dead_letter *letter, const char *id)
 {
     char died_at[MG_TIME_TEXT_SIZE] = "";
-    int row = row_add(&finding->table);
+    int row = mg_table_row_add(&finding->table);
     if (letter->died_at_ms != 0) {
         mg_time_format(letter->died_at_ms, died_at);
     }

@@ -79,6 +79,15 @@ static enum mg_exit_code bound_print(struct mg_cli *cli, const struct filter *fi
     return code;
 }
 
+/* An empty list of a workflow that is not loaded is a typing mistake. */
+static enum mg_exit_code list_print(struct mg_cli *cli, const struct filter *filter,
+                                    const struct mg_table *table, const char *const *columns)
+{
+    enum mg_exit_code code =
+        table->row_count == 0 ? mg_workflow_name_check(cli, filter->failures.filter.workflow) : MG_EXIT_DONE;
+    return code == MG_EXIT_DONE ? mg_table_print(cli, table, columns) : code;
+}
+
 static enum mg_exit_code groups_list(struct mg_cli *cli, const struct filter *filter)
 {
     const struct mg_failure_filter *wanted = &filter->failures.filter;
@@ -87,7 +96,7 @@ static enum mg_exit_code groups_list(struct mg_cli *cli, const struct filter *fi
     struct mg_table table = {0};
     enum mg_exit_code code = mg_table_read(cli, MG_REPORT_FAILURE_GROUPS, params, 8, &table);
     if (code == MG_EXIT_DONE) {
-        code = mg_table_print(cli, &table, NULL);
+        code = list_print(cli, filter, &table, NULL);
         if (table.row_count >= cli->options.limit) {
             mg_cli_note(
                 "there may be more groups: raise --limit, or narrow by --workflow, --step, --service, --error, "
@@ -103,8 +112,8 @@ static enum mg_exit_code groups_list(struct mg_cli *cli, const struct filter *fi
 
 static enum mg_exit_code failures_list(struct mg_cli *cli, const struct filter *filter)
 {
-    static const char *const columns[] = {"alert_id", "order_id", "workflow",  "state", "step",
-                                          "service",  "error",    "opened_at", NULL};
+    static const char *const columns[] = {"order_id", "workflow",  "state",    "step", "service",
+                                          "error",    "opened_at", "alert_id", NULL};
     const struct mg_failure_filter *wanted = &filter->failures.filter;
     const char *const params[] = {wanted->workflow, wanted->step,  wanted->error,
                                   wanted->services, wanted->since, wanted->until,
@@ -112,7 +121,7 @@ static enum mg_exit_code failures_list(struct mg_cli *cli, const struct filter *
     struct mg_table table = {0};
     enum mg_exit_code code = mg_table_read(cli, MG_REPORT_FAILURES, params, 9, &table);
     if (code == MG_EXIT_DONE) {
-        code = mg_table_print(cli, &table, columns);
+        code = list_print(cli, filter, &table, columns);
         more_print(cli, &table, "alert_id");
     }
     if (code == MG_EXIT_DONE && table.row_count < cli->options.limit) {
@@ -122,8 +131,8 @@ static enum mg_exit_code failures_list(struct mg_cli *cli, const struct filter *
     return code;
 }
 
-static const char *const ORDER_COLUMNS[] = {"order_id", "workflow",      "state",      "goal",
-                                            "reason",   "failure_count", "created_at", NULL};
+static const char *const ORDER_COLUMNS[] = {"order_id",      "workflow",   "state", "reason",
+                                            "failure_count", "created_at", "line",  NULL};
 
 /* ---- page after page ---- */
 
@@ -190,8 +199,10 @@ static enum mg_exit_code pages_list(struct mg_cli *cli, const struct filter *fil
     (void)snprintf(list.next, sizeof(list.next), "%s", filter->after);
     enum mg_exit_code code = pages_read(cli, filter, &list);
     if (code == MG_EXIT_DONE) {
-        code = mg_table_print(cli, &list.table, ORDER_COLUMNS);
-        if (list.table.row_count >= cli->options.limit) {
+        code = list_print(cli, filter, &list.table, ORDER_COLUMNS);
+        if (code != MG_EXIT_DONE) {
+            /* The error is printed already. */
+        } else if (list.table.row_count >= cli->options.limit) {
             more_print(cli, &list.table, "order_id");
         } else if (list.next[0] != '\0') {
             mg_cli_note(
@@ -256,8 +267,8 @@ static enum mg_exit_code usage_check(const struct filter *filter, const char *gr
         (strspn(filter->after, "0123456789") != after_len || after_len > ALERT_DIGITS_MAX)) {
         return mg_cli_fail(
             MG_EXIT_USAGE,
-            "--after %.80s: with --step, --service or --error expected an alert's number, as the first column "
-            "shows it",
+            "--after %.80s: with --step, --service or --error expected an alert's number, as the column "
+            "alert_id shows it",
             filter->after);
     }
     return MG_EXIT_DONE;

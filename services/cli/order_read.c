@@ -8,6 +8,7 @@
 #include "io/amqp/topology.h"
 #include "json/scan.h"
 #include "operator/explain.h"
+#include "operator/relative_time.h"
 #include "operator/steps.h"
 #include "processes.h"
 
@@ -83,11 +84,11 @@ static enum mg_exit_code unknown_fail(struct mg_cli *cli, const char *order_id)
     struct mg_intake intake;
     char why[HOLD_SIZE];
     if (!mg_intake_ask(cli, &intake)) {
-        return mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no order %s", order_id);
+        return mg_order_unknown_fail(cli, order_id);
     }
     bool is_held = is_held_up(cli, &intake, why);
     if (intake.ready == 0 && intake.consumers > 0 && !is_held) {
-        return mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no order %s", order_id);
+        return mg_order_unknown_fail(cli, order_id);
     }
     return mg_cli_fail(MG_EXIT_NOT_FOUND,
                        "there is no order %s in the database; %lld posted orders wait in %s and %s, and %lld "
@@ -113,6 +114,7 @@ static enum mg_exit_code order_load(struct mg_cli *cli, struct order_tables *ret
     if (code == MG_EXIT_DONE && ret->order.row_count == 0) {
         code = unknown_fail(cli, params[0]);
     }
+    (void)mg_report_time_parse(mg_table_cell(&ret->order, 0, "created_at"), &cli->style.began_ms);
     if (code == MG_EXIT_DONE) {
         code = mg_table_read(cli, place->steps, params, 1, &ret->steps);
     }
@@ -327,11 +329,12 @@ enum mg_exit_code mg_verb_order_show(struct mg_cli *cli)
         code = code == MG_EXIT_DONE ? dossier_print(cli, &tables) : code;
     } else if (code == MG_EXIT_DONE) {
         const char *output = mg_table_cell(&tables.order, 0, "output");
-        mg_story_print(stdout, &tables.order, &tables.steps, &tables.events);
+        mg_story_print(stdout, &cli->style, &tables.order, &tables.steps, &tables.events);
         if (output[0] != '\0') {
             mg_print(stdout, "output: %s\n", output);
         }
         explanation_print(cli, &tables);
+        cli->is_settled = mg_explain_has_ended(&tables.order);
     }
     order_free(&tables);
     return code;
@@ -353,17 +356,12 @@ enum mg_exit_code mg_verb_order_explain(struct mg_cli *cli)
     return code;
 }
 
-static void pause_over(void *arg)
-{
-    *(bool *)arg = true;
-}
-
 static enum mg_exit_code news_print(struct mg_cli *cli, const struct mg_table *order,
                                     const struct mg_table *news)
 {
     enum mg_exit_code code = MG_EXIT_DONE;
     if (!cli->is_json) {
-        mg_story_print(stdout, order, NULL, news);
+        mg_story_print(stdout, &cli->style, order, NULL, news);
         return code;
     }
     for (int row = 0; row < news->row_count && code == MG_EXIT_DONE; row++) {
@@ -411,14 +409,9 @@ enum mg_exit_code mg_verb_order_watch(struct mg_cli *cli)
         }
         order_free(&tables);
         if (code == MG_EXIT_DONE && !is_over) {
-            bool is_awake = false;
-            struct mg_timer *pause = mg_timer_create(cli->loop, pause_over, &is_awake);
-            if (pause == NULL) {
-                return mg_cli_fail(MG_EXIT_ERROR, "could not go on watching: no memory");
-            }
-            mg_timer_start(pause, WATCH_PERIOD_MS, 0);
-            (void)mg_cli_wait(cli, &is_awake, 2 * (int64_t)WATCH_PERIOD_MS);
-            mg_timer_destroy(pause);
+            code = mg_cli_pause(cli, WATCH_PERIOD_MS)
+                       ? MG_EXIT_DONE
+                       : mg_cli_fail(MG_EXIT_ERROR, "could not go on watching: no memory");
         }
     }
     return code;
@@ -436,8 +429,7 @@ enum mg_exit_code mg_verb_order_export(struct mg_cli *cli)
         code = mg_table_read(cli, MG_REPORT_ARCHIVED_DOSSIER, params, 1, &dossier);
     }
     if (code == MG_EXIT_DONE && dossier.row_count == 0) {
-        code = mg_cli_fail(MG_EXIT_NOT_FOUND,
-                           "there is no order %s; an id is written whole, as order list shows it", params[0]);
+        code = mg_order_unknown_fail(cli, params[0]);
     }
     if (code == MG_EXIT_DONE) {
         const char *archived_on = mg_table_cell(&dossier, 0, "archived_on");

@@ -91,6 +91,9 @@ enum mg_exit_code mg_waiting_list(struct mg_cli *cli)
     (void)snprintf(waits.next, sizeof(waits.next), "%s", mg_option_text(cli->options.after));
     enum mg_exit_code code = mg_cli_open_store(cli, false);
     code = code == MG_EXIT_DONE ? pages_read(cli, &waits) : code;
+    if (code == MG_EXIT_DONE && waits.table.row_count == 0) {
+        code = mg_workflow_name_check(cli, mg_option_text(cli->options.workflow));
+    }
     if (code == MG_EXIT_DONE) {
         code = mg_table_print(cli, &waits.table, columns);
         if (waits.next[0] != '\0') {

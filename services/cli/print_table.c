@@ -6,6 +6,7 @@
 
 #include "base/print.h"
 #include "cli.h"
+#include "table_layout.h"
 
 struct mg_reading {
     struct mg_reading *next; /* of those without an answer */
@@ -174,34 +175,6 @@ void mg_answers_end(const struct mg_cli *cli, enum mg_exit_code code)
     }
 }
 
-static int column_width(const struct mg_table *table, int column)
-{
-    int width = mg_text_columns(mg_slice_of(table->columns[column]));
-    for (int row = 0; row < table->row_count; row++) {
-        const char *cell = table->cells[row * table->column_count + column];
-        int columns = cell != NULL ? mg_text_columns(mg_slice_of(cell)) : 1;
-        width = columns > width ? columns : width;
-    }
-    return width;
-}
-
-static void print_aligned(const struct mg_table *table, const char *const *columns)
-{
-    for (int row = -1; row < table->row_count; row++) {
-        const char *separator = "";
-        for (int column = 0; column < table->column_count; column++) {
-            if (columns != NULL && !mg_text_is_listed(columns, table->columns[column])) {
-                continue;
-            }
-            const char *cell =
-                row < 0 ? table->columns[column] : table->cells[row * table->column_count + column];
-            mg_print(stdout, "%s%-*s", separator, column_width(table, column), cell != NULL ? cell : "-");
-            separator = "  ";
-        }
-        (void)fputs("\n", stdout);
-    }
-}
-
 enum mg_exit_code mg_table_print_row(struct mg_cli *cli, const struct mg_table *table, int row)
 {
     struct mg_answer answer;
@@ -213,7 +186,9 @@ enum mg_exit_code mg_table_print(struct mg_cli *cli, const struct mg_table *tabl
 {
     enum mg_exit_code code = MG_EXIT_DONE;
     if (!cli->is_json) {
-        print_aligned(table, columns);
+        struct mg_layout layout;
+        mg_layout_make(table, columns, &cli->style, &layout);
+        mg_layout_print(stdout, &layout);
         return MG_EXIT_DONE;
     }
     for (int row = 0; row < table->row_count && code == MG_EXIT_DONE; row++) {

@@ -486,9 +486,9 @@ static enum mg_exit_code verb_schedule_backfill(struct mg_cli *cli)
 const struct mg_verb MG_SCHEDULE_VERBS[] = {
     {"schedule", "load", "FILE...", 1, MG_LIST_MAX, MG_EXTRA_REASON, MG_PRINTS_LIST, verb_schedule_load,
      "checks and stores schedules", 0},
-    {"schedule", "list", "", 0, 0, 0, MG_PRINTS_LIST, verb_schedule_list,
+    {"schedule", "list", "", 0, 0, MG_EXTRA_LIST, MG_PRINTS_LIST, verb_schedule_list,
      "lists schedules, their next time and their last slot", 0},
-    {"schedule", "show", "SCHEDULE", 1, 1, MG_EXTRA_LIMIT, MG_PRINTS_ONE, verb_schedule_show,
+    {"schedule", "show", "SCHEDULE", 1, 1, MG_EXTRA_LIMIT | MG_EXTRA_TIMES, MG_PRINTS_ONE, verb_schedule_show,
      "shows a schedule, its next five times, and the ends of its slots", 0},
     {"schedule", "pause", "SCHEDULE", 1, 1, CHANGES_SCHEDULE, MG_PRINTS_ONE, verb_schedule_change,
      "makes no order from a schedule until it is resumed", MG_SCHEDULE_PAUSE},

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/print.h"
 #include "core/key.h"
 #include "operator/option_words.h"
@@ -46,22 +47,46 @@ static enum mg_exit_code verb_service_list(struct mg_cli *cli)
     return code;
 }
 
-/* Reads the number of reporting agents, and the version of the current settings. */
-static enum mg_exit_code service_read(struct mg_cli *cli, const char *service, uint64_t *ret_version,
-                                      int64_t *ret_agents)
+struct settled {
+    uint64_t version;        /* of the current settings */
+    int64_t agents, obeying; /* that report, and of these those that have applied them */
+};
+
+static enum mg_exit_code service_read(struct mg_cli *cli, const char *service, struct settled *ret)
 {
     struct mg_table table = {0};
     enum mg_exit_code code = mg_table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &table);
-    *ret_version = 0;
-    *ret_agents = 0;
+    *ret = (struct settled){.version = 0};
     for (int row = 0; row < table.row_count; row++) {
         if (strcmp(mg_table_cell(&table, row, "service"), service) == 0) {
-            *ret_version = strtoull(mg_table_cell(&table, row, "version"), NULL, 10);
-            *ret_agents = strtoll(mg_table_cell(&table, row, "agents"), NULL, 10);
+            ret->version = strtoull(mg_table_cell(&table, row, "version"), NULL, 10);
+            ret->agents = strtoll(mg_table_cell(&table, row, "agents"), NULL, 10);
+            ret->obeying = strtoll(mg_table_cell(&table, row, "obeying"), NULL, 10);
         }
     }
     mg_table_free(&table);
     return code;
+}
+
+/* Agents apply a setting within a second, if a supervisor leads. */
+#define OBEY_MAX_MS    3000
+#define OBEY_PERIOD_MS 100
+
+/* After the command of a pause no call is expected. Waits until the agents make none, and notes it if
+ * some still may. */
+static void pause_await(struct mg_cli *cli, const char *service)
+{
+    struct settled settled = {.agents = 0};
+    int64_t until_boot_ms = mg_clock_boot_ms() + OBEY_MAX_MS;
+    enum mg_exit_code code;
+    do {
+        (void)mg_cli_pause(cli, OBEY_PERIOD_MS);
+        code = service_read(cli, service, &settled);
+    } while (code == MG_EXIT_DONE && settled.obeying < settled.agents && mg_clock_boot_ms() < until_boot_ms);
+    if (settled.obeying < settled.agents) {
+        mg_cli_note("%lld of its %lld agents have applied the pause so far" SEE_LIST,
+                    (long long)settled.obeying, (long long)settled.agents);
+    }
 }
 
 static enum mg_exit_code setting_send(struct mg_cli *cli, const struct mg_service_setting *setting,
@@ -99,8 +124,8 @@ static enum mg_exit_code name_check(const char *service)
 static enum mg_exit_code setting_do(struct mg_cli *cli, struct mg_service_setting *setting, const char *what)
 {
     char by[MG_COMMAND_BY_MAX + 1];
-    uint64_t version;
-    int64_t agents;
+    struct settled before = {.version = 0};
+    uint64_t version = 0;
     mg_cli_by(cli, by, sizeof(by));
     setting->service = cli->words.items[0];
     setting->by = by;
@@ -110,14 +135,17 @@ static enum mg_exit_code setting_do(struct mg_cli *cli, struct mg_service_settin
         code = mg_cli_open_store(cli, false);
     }
     if (code == MG_EXIT_DONE) {
-        code = service_read(cli, setting->service, &version, &agents);
+        code = service_read(cli, setting->service, &before);
     }
     if (code == MG_EXIT_DONE) {
-        setting->version = cli->options.version != 0 ? (uint64_t)cli->options.version : version;
+        setting->version = cli->options.version != 0 ? (uint64_t)cli->options.version : before.version;
         code = setting_send(cli, setting, &version);
     }
     if (code != MG_EXIT_DONE) {
         return code;
+    }
+    if (setting->verb == MG_SETTING_PAUSE) {
+        pause_await(cli, setting->service);
     }
     if (cli->is_json) {
         struct mg_answer answer;
@@ -130,10 +158,10 @@ static enum mg_exit_code setting_do(struct mg_cli *cli, struct mg_service_settin
                  what);
     }
     int64_t concurrency = setting->concurrency != NULL ? strtoll(setting->concurrency, NULL, 10) : 0;
-    if (concurrency > 0 && concurrency < agents) {
+    if (concurrency > 0 && concurrency < before.agents) {
         mg_cli_note(
             "%lld agents of it report, and each makes at least one call at a time; stop some for less",
-            (long long)agents);
+            (long long)before.agents);
     }
     return code;
 }
@@ -229,7 +257,7 @@ static enum mg_exit_code verb_service_forget(struct mg_cli *cli)
 #define CHANGES_SERVICE (MG_EXTRA_REASON | MG_EXTRA_VERSION)
 
 const struct mg_verb MG_SERVICE_VERBS[] = {
-    {"service", "list", "", 0, 0, 0, MG_PRINTS_LIST, verb_service_list,
+    {"service", "list", "", 0, 0, MG_EXTRA_LIST, MG_PRINTS_LIST, verb_service_list,
      "lists services, their pause and limits, and the agents that apply them", 0},
     {"service", "pause", "SERVICE", 1, 1, CHANGES_SERVICE | MG_EXTRA_PAUSE, MG_PRINTS_ONE, verb_service_pause,
      "stops all calls of a service; its steps wait and use up no attempt", 0},

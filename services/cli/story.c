@@ -11,6 +11,7 @@
 #include "core/key.h"
 #include "core/words.h"
 #include "operator/option_words.h"
+#include "operator/relative_time.h"
 #include "operator/steps.h"
 #include "rounds.h"
 #include "wire/reply.h"
@@ -64,13 +65,33 @@ static const char *reason_of(const char *word)
     return mg_reason_parse(word, strlen(word), &reason) ? mg_reason_text(reason) : word;
 }
 
-static void transition_print(FILE *out, struct mg_slice change)
+/* The width of the times of events. */
+static int time_width(const struct mg_style *style)
+{
+    return style->now_ms != 0 && style->began_ms != 0 ? 10 : 24;
+}
+
+/* Prints until when a step waits, or for how long since the event. */
+static void due_print(FILE *out, const struct mg_style *style, const char *at, const char *due_at)
+{
+    char span[MG_RELATIVE_TIME_SIZE];
+    int64_t at_ms, due_ms;
+    if (style->now_ms != 0 && mg_report_time_parse(at, &at_ms) && mg_report_time_parse(due_at, &due_ms)) {
+        mg_span_write(due_ms - at_ms, span);
+        mg_print(out, ", for %s", span);
+    } else {
+        mg_print(out, ", until %s", due_at);
+    }
+}
+
+static void transition_print(FILE *out, const struct mg_style *style, const char *at, struct mg_slice change)
 {
     char step[MEMBER_MAX], from[MEMBER_MAX], to[MEMBER_MAX], kind[MEMBER_MAX], text[MEMBER_MAX];
     (void)member(change, "/step", step);
     (void)member(change, "/from", from);
     (void)member(change, "/to", to);
-    mg_print(out, "%-24s  %-16s  %s → %s", "", step[0] != '\0' ? step : "order", from, to);
+    mg_print(out, "%-*s  %-16s  %s → ", time_width(style), "", step[0] != '\0' ? step : "order", from);
+    mg_hue_print(out, style, to, 0);
     if (strcmp(to, "running") == 0 || strcmp(to, "undo_running") == 0) {
         mg_print(out, "  (%s, attempt %s)", member(change, "/kind", kind), member(change, "/attempt", text));
     }
@@ -79,57 +100,75 @@ static void transition_print(FILE *out, struct mg_slice change)
         mg_print(out, ": %s", reason);
     }
     if (member(change, "/due_at", text)[0] != '\0') {
-        mg_print(out, ", until %s", text);
+        due_print(out, style, at, text);
     }
     (void)fputc('\n', out);
 }
 
 /* Prints a status, with the state of its delivery if it has not arrived. */
-static void status_print(FILE *out, struct mg_slice sent, const struct mg_table *events, int row)
+static void status_print(FILE *out, const struct mg_style *style, struct mg_slice sent,
+                         const struct mg_table *events, int row)
 {
-    const char *given_up_at = mg_table_cell(events, row, "given_up_at");
+    char time[MG_STYLED_SIZE];
+    const char *given_up_at = mg_style_time(style, mg_table_cell(events, row, "given_up_at"), time);
     bool is_owed = strcmp(mg_table_cell(events, row, "owed"), "t") == 0;
     char status[MEMBER_MAX], step[MEMBER_MAX], seq[MEMBER_MAX];
     (void)member(sent, "/step", step);
-    mg_print(out, "%-24s  %-16s  status to client: %s%s%s (%s)", "", "", member(sent, "/status", status),
-             step[0] != '\0' ? " " : "", step, member(sent, "/seq", seq));
+    mg_print(out, "%-*s  %-16s  status to client: %s%s%s (%s)", time_width(style), "", "",
+             member(sent, "/status", status), step[0] != '\0' ? " " : "", step, member(sent, "/seq", seq));
     if (given_up_at[0] != '\0') {
-        mg_print(out, ", given up at %s: its queue did not accept it", given_up_at);
+        mg_print(out, ", given up %s%s: its queue did not accept it", style->now_ms == 0 ? "at " : "",
+                 given_up_at);
     }
     mg_print(out, "%s\n", is_owed ? ", not yet delivered" : "");
 }
 
 /* Prints the reason in place of an unreadable list. */
-static void list_excuse(FILE *out, const struct mg_table *events, int row, const char *name)
+static void list_excuse(FILE *out, const struct mg_style *style, const struct mg_table *events, int row,
+                        const char *name)
 {
     struct mg_slice list;
     struct mg_err err;
     if (!list_read(mg_table_cell(events, row, name), &list, &err)) {
-        mg_print(out, "%-24s  %-16s  (the %s could not be read: %s)\n", "", "", name, err.text);
+        mg_print(out, "%-*s  %-16s  (the %s could not be read: %s)\n", time_width(style), "", "", name,
+                 err.text);
     }
 }
 
-static void event_print(FILE *out, const struct mg_table *events, const struct mg_event_lists *lists, int row)
+/* The name of a process leads to its log, and means nothing else. */
+static bool shows_author(const struct mg_style *style, const char *cause_word)
 {
+    enum mg_cause_kind cause;
+    bool is_known = mg_cause_parse(cause_word, strlen(cause_word), &cause);
+    return style->shows_authors ||
+           (is_known && (cause == MG_CAUSE_SIGNAL || cause == MG_CAUSE_FIRE || cause >= MG_CAUSE_RESUME));
+}
+
+static void event_print(FILE *out, const struct mg_style *style, const struct mg_table *events,
+                        const struct mg_event_lists *lists, int row)
+{
+    char time[MG_STYLED_SIZE];
     struct mg_json_walk walk;
     struct mg_slice name, element;
     const char *at = mg_table_cell(events, row, "at");
     const char *reason = mg_table_cell(events, row, "reason");
     const char *step = mg_table_cell(events, row, "step");
-    mg_print(out, "%-24s  %-16s  %s%s%s by %s\n", at, step[0] != '\0' ? step : "order",
-             mg_table_cell(events, row, "cause_kind"), reason[0] != '\0' ? ": " : "", reason,
-             mg_table_cell(events, row, "by_whom"));
+    const char *cause = mg_table_cell(events, row, "cause_kind");
+    bool has_author = shows_author(style, cause);
+    mg_print(out, "%-*s  %-16s  %s%s%s%s%s\n", time_width(style), mg_style_event_time(style, at, time),
+             step[0] != '\0' ? step : "order", cause, reason[0] != '\0' ? ": " : "", reason,
+             has_author ? " by " : "", has_author ? mg_table_cell(events, row, "by_whom") : "");
     mg_json_walk_begin(&walk, lists[row].transitions);
     while (mg_json_walk_next(&walk, &name, &element)) {
-        transition_print(out, element);
+        transition_print(out, style, at, element);
     }
     mg_json_walk_begin(&walk, lists[row].statuses);
     while (mg_json_walk_next(&walk, &name, &element)) {
-        status_print(out, element, events, row);
+        status_print(out, style, element, events, row);
     }
     if (lists[row].is_unreadable) {
-        list_excuse(out, events, row, "transitions");
-        list_excuse(out, events, row, "statuses");
+        list_excuse(out, style, events, row, "transitions");
+        list_excuse(out, style, events, row, "statuses");
     }
 }
 
@@ -154,12 +193,14 @@ static void time_print(FILE *out, const struct mg_table *events, int from, int t
     mg_print(out, " %" PRId64 " %s", (ms + UNITS[unit].ms / 2) / UNITS[unit].ms, UNITS[unit].name);
 }
 
-static void rounds_print(FILE *out, const struct mg_table *events, const struct mg_event_lists *lists,
-                         int row, struct mg_rounds rounds)
+static void rounds_print(FILE *out, const struct mg_style *style, const struct mg_table *events,
+                         const struct mg_event_lists *lists, int row, struct mg_rounds rounds)
 {
+    char time[MG_STYLED_SIZE];
     int end = row + rounds.events - 1;
     char reason[MEMBER_MAX], first[MEMBER_MAX], newest[MEMBER_MAX];
-    mg_print(out, "%-24s  %-16s  waited", mg_table_cell(events, row, "at"),
+    mg_print(out, "%-*s  %-16s  waited", time_width(style),
+             mg_style_event_time(style, mg_table_cell(events, row, "at"), time),
              mg_table_cell(events, row, "step"));
     time_print(out, events, row, end);
     mg_print(out, ", %d looks: %s (attempts %s to %s", rounds.count,
@@ -265,14 +306,14 @@ static void reason_print(FILE *out, const struct mg_table *steps, int row, bool 
     }
 }
 
-static void steps_print(FILE *out, const struct mg_table *steps, const struct mg_table *events,
-                        const struct mg_event_lists *lists)
+static void steps_print(FILE *out, const struct mg_style *style, const struct mg_table *steps,
+                        const struct mg_table *events, const struct mg_event_lists *lists)
 {
     for (int row = 0; row < steps->row_count; row++) {
         bool is_without = is_without_attempts(steps, row);
         const char *body = mg_table_cell(steps, row, "error_body");
-        mg_print(out, "  %-16s %-13s ", mg_table_cell(steps, row, "step"),
-                 mg_table_cell(steps, row, "state"));
+        mg_print(out, "  %-16s ", mg_table_cell(steps, row, "step"));
+        mg_hue_print(out, style, mg_table_cell(steps, row, "state"), 14);
         if (!is_without) {
             attempts_print(out, events, lists, mg_table_cell(steps, row, "step"));
         }
@@ -305,21 +346,23 @@ static void labels_print(FILE *out, const char *object)
     mg_print(out, count > 0 ? "\n" : "");
 }
 
-void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_table *steps,
-                    const struct mg_table *events)
+void mg_story_print(FILE *out, const struct mg_style *style, const struct mg_table *order,
+                    const struct mg_table *steps, const struct mg_table *events)
 {
     if (order != NULL) {
+        char time[MG_STYLED_SIZE];
         const char *client = mg_table_cell(order, 0, "client"); /* "": not proved by an exchange */
-        mg_print(out, "order %s  %s %s  %s  version %s  generation %s%s%s\n",
-                 mg_table_cell(order, 0, "order_id"), mg_table_cell(order, 0, "workflow"),
-                 mg_table_cell(order, 0, "workflow_version"), mg_table_cell(order, 0, "state"),
-                 mg_table_cell(order, 0, "version"), mg_table_cell(order, 0, "generation"),
-                 client[0] != '\0' ? "  client " : "", client);
+        mg_print(out, "order %s  %s %s  ", mg_table_cell(order, 0, "order_id"),
+                 mg_table_cell(order, 0, "workflow"), mg_table_cell(order, 0, "workflow_version"));
+        mg_hue_print(out, style, mg_table_cell(order, 0, "state"), 0);
+        mg_print(out, "  version %s  generation %s%s%s  accepted %s\n", mg_table_cell(order, 0, "version"),
+                 mg_table_cell(order, 0, "generation"), client[0] != '\0' ? "  client " : "", client,
+                 mg_style_time(style, mg_table_cell(order, 0, "created_at"), time));
         labels_print(out, mg_table_cell(order, 0, "labels"));
     }
     struct mg_event_lists *lists = lists_read(events);
     if (steps != NULL) {
-        steps_print(out, steps, events, lists);
+        steps_print(out, style, steps, events, lists);
         (void)fputc('\n', out);
     }
     if (order != NULL && is_cut(events)) {
@@ -331,10 +374,10 @@ void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_tab
     for (int row = 0; lists != NULL && row < events->row_count; row++) {
         struct mg_rounds rounds = mg_rounds_find(events, lists, row);
         if (rounds.count > 1) {
-            rounds_print(out, events, lists, row, rounds);
+            rounds_print(out, style, events, lists, row, rounds);
             row += rounds.events - 1;
         } else {
-            event_print(out, events, lists, row);
+            event_print(out, style, events, lists, row);
         }
     }
     free(lists);

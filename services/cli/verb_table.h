@@ -49,6 +49,10 @@
 #define MG_EXTRA_SIMULATE   (UINT64_C(1) << 38)
 #define MG_EXTRA_LINE       (UINT64_C(1) << 39)
 #define MG_EXTRA_FILES      (UINT64_C(1) << 50) /* no option: the verb makes files */
+#define MG_EXTRA_TIMES      (UINT64_C(1) << 40) /* prints times */
+#define MG_EXTRA_WATCH      (UINT64_C(1) << 41)
+#define MG_EXTRA_VERBOSE    (UINT64_C(1) << 42)
+#define MG_EXTRA_LIST       (MG_EXTRA_TIMES | MG_EXTRA_WATCH) /* of lists */
 #define MG_EXTRA_SERVERS    (MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY | MG_EXTRA_AGENTS)
 #define MG_EXTRA_APART      (UINT64_C(1) << 29) /* no option: the verb uses neither broker nor database */
 #define MG_EXTRA_ALONE      (UINT64_C(1) << 30) /* no server at all and one output format: no common option */
@@ -78,14 +82,20 @@ struct mg_verb {
 extern const struct mg_verb MG_ORDER_VERBS[], MG_WORKFLOW_VERBS[], MG_ALERT_VERBS[], MG_DEAD_VERBS[],
     MG_SIGNAL_VERBS[], MG_SCHEDULE_VERBS[], MG_SERVICE_VERBS[], MG_BULK_VERBS[], MG_BROKER_VERBS[],
     MG_DB_VERBS[], MG_DOCTOR_VERBS[], MG_TOP_VERBS[], MG_PROBE_VERBS[], MG_SERVER_VERBS[], MG_DEV_VERBS[],
-    MG_AGENT_VERBS[], MG_CLIENT_VERBS[], MG_COMPLETION_VERBS[], MG_INIT_VERBS[];
+    MG_AGENT_VERBS[], MG_CLIENT_VERBS[], MG_COMPLETION_VERBS[], MG_INIT_VERBS[],
+    MG_HELP_VERBS[];
 
 /* ---- verb_table.c ---- */
 
 /* All verbs in display order; NULL after the last. */
 const struct mg_verb *mg_verb_at(int index);
-/* `name` may be NULL; it is ignored if the noun is itself a verb. NULL: no such verb. */
+/* The first verb of a noun, or of its plural: "orders". NULL: no such noun. */
+const struct mg_verb *mg_noun_find(const char *noun);
+const struct mg_verb *mg_noun_next(const struct mg_verb *verb); /* of the same noun; NULL: none */
+/* `name` may be NULL; it is ignored if the noun is itself a verb. "ls" is "list". NULL: no such verb. */
 const struct mg_verb *mg_verb_find(const char *noun, const char *name);
+/* Writes that there is no such verb, with the nearest one if one is near; `size` bytes at `ret_text`. */
+void mg_verb_refuse(const char *noun, const char *name, char *ret_text, size_t size);
 #define MG_VERB_NAME_SIZE 32 /* twice the longest name */
 /* "order show", "doctor"; returns `ret_name`. */
 const char *mg_verb_name(const struct mg_verb *verb, char ret_name[MG_VERB_NAME_SIZE]);
@@ -109,16 +119,42 @@ struct mg_verb_options {
 void mg_options_make(struct mg_cli_options *to, uint64_t extras, enum mg_prints prints,
                      struct mg_verb_options *ret);
 
+/* ---- verb_examples.c ---- */
+
+#define MG_EXAMPLES_MAX 8 /* of one verb */
+
+/* All examples, or those of a verb: command lines and their meanings; each list ends with term NULL. */
+extern const struct mg_manual_entry MG_EXAMPLES[];
+void mg_examples_of(const struct mg_verb *verb, struct mg_manual_entry ret[MG_EXAMPLES_MAX + 1]);
+
 /* ---- completion.c ---- */
 
-/* The hidden verb __complete: prints the candidates for the last of the words after "makegood". No server is
- * read. Words that lead nowhere print nothing. */
+/* The hidden verb __complete: prints the candidates for the last of the words after "makegood". Words that
+ * lead nowhere print nothing. */
 void mg_completion_print(int count, char **words);
+/* completion_names.c: prints the names of orders (`kind` begins with "ORDER"), workflows, services,
+ * schedules, alerts or bulk actions, each after `prefix`. False: another kind. */
+bool mg_completion_names(const char *kind, const char *typed, const char *prefix, int prefix_len);
+
+/* ---- project_summary.c ---- */
+
+/* In the folder of a project prints a summary, in at most ten lines. False: it is no such folder. */
+bool mg_project_print(void);
 
 /* ---- help.c ---- */
 
+/* Reads a verb's command line, and prints its --help. Not to be copied: it points into itself. */
+struct mg_verb_program {
+    struct mg_program program;
+    struct mg_verb_options options;
+    struct mg_manual_entry examples[MG_EXAMPLES_MAX + 1];
+    char name[MG_VERB_NAME_SIZE + 16], usage[64];
+};
+/* The values of the options are stored in `to`. */
+void mg_verb_program_make(const struct mg_verb *verb, struct mg_cli_options *to, struct mg_verb_program *ret);
+
 void mg_help_print(FILE *out);
-/* Prints the verbs of one noun; false: no such noun. */
+/* Prints the verbs of one noun; false: no such noun, or it is itself a verb. */
 bool mg_noun_help_print(FILE *out, const char *noun);
 /* Prints the manual page: all verbs and all options. */
 void mg_manual_print(FILE *out);

@@ -298,7 +298,7 @@ const struct mg_verb MG_WORKFLOW_VERBS[] = {
      "lists all mistakes in definitions, warns of services without a queue, stores nothing", 0},
     {"workflow", "load", "FILE...", 1, MG_LIST_MAX, MG_EXTRA_STRICT, MG_PRINTS_LIST, verb_workflow_load,
      "checks and stores definitions", 0},
-    {"workflow", "list", "", 0, 0, 0, MG_PRINTS_LIST, verb_workflow_list,
+    {"workflow", "list", "", 0, 0, MG_EXTRA_LIST, MG_PRINTS_LIST, verb_workflow_list,
      "lists stored definitions and their open orders", 0},
     {"workflow", "show", "NAME [VERSION]", 1, 2, 0, MG_PRINTS_TEXT, mg_verb_workflow_show,
      "prints a stored definition as it was loaded, the newest version if none is given", 0},

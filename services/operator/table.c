@@ -122,6 +122,18 @@ bool mg_table_put(struct mg_table *table, int row, const char *column, const cha
     return true;
 }
 
+int mg_table_row_add(struct mg_table *table)
+{
+    size_t columns = (size_t)table->column_count, count = columns * (size_t)table->row_count;
+    char **cells = realloc(table->cells, (count + columns + 1) * sizeof(char *));
+    if (cells == NULL) {
+        return -1;
+    }
+    memset(cells + count, 0, columns * sizeof(char *));
+    table->cells = cells;
+    return table->row_count++;
+}
+
 bool mg_text_is_listed(const char *const *names, const char *name)
 {
     for (int i = 0; names != NULL && names[i] != NULL; i++) {

@@ -29,6 +29,8 @@ bool mg_table_move(struct mg_table *to, struct mg_table *from, int column_count)
 const char *mg_table_cell(const struct mg_table *table, int row, const char *column);
 /* Replaces the text of a cell; an unknown column is ignored. False: out of memory. */
 bool mg_table_put(struct mg_table *table, int row, const char *column, const char *text);
+/* Adds an empty row; -1: out of memory. */
+int mg_table_row_add(struct mg_table *table);
 /* Writes one row as a JSON object. Each member has the form of its column's type; SQL NULL is null, so every
  * member is there. JSON keeps its bytes. In the columns named in `quoted` (NULL-ended; NULL: none) it becomes
  * a string, for readers that would turn 14.00 into 14. */

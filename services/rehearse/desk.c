@@ -441,6 +441,11 @@ const struct mg_order *mg_desk_order(const struct mg_desk *desk)
     return desk->record != NULL ? &desk->record->order : NULL;
 }
 
+struct mg_slice mg_desk_cause(const struct mg_desk *desk)
+{
+    return desk->record != NULL ? desk->record->failure : (struct mg_slice){NULL, 0};
+}
+
 int64_t mg_desk_due_ms(const struct mg_desk *desk)
 {
     return desk->record != NULL ? mg_order_wake_at_ms(&desk->record->order) : 0;

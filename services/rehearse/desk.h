@@ -58,6 +58,8 @@ bool mg_desk_ask(struct mg_desk *desk, int64_t now_ms);
 
 /* NULL: no order was stored. */
 const struct mg_order *mg_desk_order(const struct mg_desk *desk);
+/* Why it turned back, the `cause` in its last status; data NULL: it goes forward. */
+struct mg_slice mg_desk_cause(const struct mg_desk *desk);
 /* The next moment at which mg_desk_ask has something to ask; 0: none. */
 int64_t mg_desk_due_ms(const struct mg_desk *desk);
 /* The labels of the order, as a JSON object. */

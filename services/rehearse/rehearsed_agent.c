@@ -11,6 +11,8 @@
 #include "serving/tries.h"
 #include "wire/reply.h"
 
+#define CAUSE_SHOWN_MAX 200 /* of a fault's text */
+
 /* The answer to the next call of this step and kind; NULL: there is none left. The answers of the file stand
  * in for a case that gives none, and the last of them repeats. */
 static const struct mg_case_answer *answer_take(struct mg_play *play, int step, enum mg_kind kind)
@@ -118,9 +120,14 @@ static bool try_make(struct mg_play *play, int step, const struct mg_request *re
     call_note(play, step, request);
     const struct mg_case_answer *given = answer_take(play, step, request->kind);
     if (given == NULL) {
-        mg_play_fault(play, play->one->pointer, "answers: %s is called (%s, call %d) and has no answer left",
-                      play->workflow->steps[step].name, mg_kind_name(request->kind),
-                      play->taken[step][request->kind]);
+        struct mg_slice cause =
+            mg_desk_cause(play->desk); /* most often it is the mistake, and the call its effect */
+        mg_play_fault(play, play->one->pointer,
+                      "%s%.*s%sanswers: %s is called (%s, call %d) and has no answer left",
+                      cause.data != NULL ? "the order turns back because of " : "",
+                      (int)mg_utf8_cut(cause, CAUSE_SHOWN_MAX), cause.data != NULL ? cause.data : "",
+                      cause.data != NULL ? "; " : "", play->workflow->steps[step].name,
+                      mg_kind_name(request->kind), play->taken[step][request->kind]);
         play->lacks_answer = true;
         return false;
     }

@@ -74,7 +74,8 @@ def orders_ask(s, ask, ids):
     assert {row["state"] for row in ask("order list", "--state", "error")} == {"error"}
     assert [row["order_id"] for row in ask("order list", "--step", "charge", "--limit", "1")]
     assert ask("order list", "--group-by", "error")[0]["count"] == len(ids)
-    assert ask("order list", "--workflow", "none") == []
+    unknown = s.cluster.tool("order", "list", "--workflow", "stop", "-o", ask.form, check=False)
+    assert (unknown.returncode, unknown.stdout) == (3, "") and 'did you mean "stops"?' in unknown.stderr, unknown
     assert [row["order_id"] for row in ask("order find", ids[0])] == [ids[0]]
     none = s.cluster.tool("order", "find", "none", "-o", ask.form, check=False)
     assert (none.returncode, none.stdout) == (3, ""), none

@@ -96,7 +96,8 @@ static void story_is_plain(int steps_count, int events_count)
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
     FUZZ_REQUIRE(out != NULL);
-    mg_story_print(out, &order, &steps, &events);
+    const struct mg_style style = {.now_ms = INT64_C(1800000000000), .began_ms = 1, .shows_authors = true};
+    mg_story_print(out, &style, &order, &steps, &events);
     (void)fclose(out);
     bool is_cut = events_count > 0 && strcmp(mg_table_cell(&events, 0, "version"), "1") != 0;
     FUZZ_REQUIRE(!fuzz_steers(text, len));

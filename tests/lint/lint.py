@@ -214,7 +214,7 @@ def check_banned(_build):
 
 # Files whose output is no text for people, or constant; JSON is escaped by print_table.c itself. A failpoint is only in tests.
 NOT_FOR_PEOPLE = {"common/base/failpoint.c", "common/base/config_man.c", "common/base/print.c", "services/cli/completion.c", "services/cli/completion_script.c",
-                  "services/cli/print_table.c", "services/cli/workflow_show.c", "services/cli/workflow_test.c",
+                  "services/cli/print_table.c", "services/cli/redraw.c", "services/cli/workflow_show.c", "services/cli/workflow_test.c",
                   "services/cli/workflow_verbs.c"}
 
 

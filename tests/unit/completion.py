@@ -200,6 +200,7 @@ def main():
     known = verbs()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        os.chdir(folder)  # no project of a developer gives names
         home = folder / "home"
         home.mkdir()
         (home / "makegood").symlink_to(TOOL)

@@ -18,6 +18,7 @@ static const char *const COLUMNS[] = {"version", "at",          "cause_kind", "b
 static char *columns[COLUMN_COUNT];
 static char *cells[EVENTS_MAX * COLUMN_COUNT];
 static struct mg_table events;
+static struct mg_style style; /* in UTC, with authors */
 static int second;
 
 static void setup(void)
@@ -27,6 +28,7 @@ static void setup(void)
     }
     events = (struct mg_table){.column_count = COLUMN_COUNT, .columns = columns, .cells = cells};
     second = 0;
+    style = (struct mg_style){.shows_authors = true};
 }
 
 static void teardown(void)
@@ -98,7 +100,7 @@ static const char *told_of(const struct mg_table *steps)
     FILE *out = fmemopen(text, sizeof(text), "w");
     memset(text, 0, sizeof(text));
     ck_assert_ptr_nonnull(out);
-    mg_story_print(out, NULL, steps, &events);
+    mg_story_print(out, &style, NULL, steps, &events);
     (void)fclose(out);
     return text;
 }
@@ -295,6 +297,20 @@ START_TEST(an_event_that_cannot_be_read_is_part_of_no_round)
 }
 END_TEST
 
+/* Would catch: a time that must be reckoned from another, the name of a process in each line, and an operator
+ * without a name. */
+START_TEST(for_people_times_count_from_the_acceptance_and_processes_are_not_named)
+{
+    style = (struct mg_style){.now_ms = INT64_C(1769861000000), .began_ms = INT64_C(1769860799500)};
+    event("reply", "charge", "http_503", "running", "waiting", "reply_transient", 1, NULL);
+    event("resume", "charge", "repaired", "failed", "running", "resumed", 2, NULL);
+    ck_assert_ptr_nonnull(strstr(told(), "+0.500 s    charge            reply: http_503\n"));
+    ck_assert_ptr_nonnull(strstr(told(), ", for 60 m\n"));
+    ck_assert_ptr_nonnull(strstr(told(), "resume: repaired by s-1\n"));
+    ck_assert_ptr_null(strstr(told(), "2026-"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("story");
@@ -312,6 +328,7 @@ int main(void)
     tcase_add_test(tests, an_unreadable_list_hides_no_other_event);
     tcase_add_test(tests, an_output_hides_no_status);
     tcase_add_test(tests, an_event_that_cannot_be_read_is_part_of_no_round);
+    tcase_add_test(tests, for_people_times_count_from_the_acceptance_and_processes_are_not_named);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
