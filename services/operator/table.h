@@ -34,6 +34,8 @@ bool mg_table_put(struct mg_table *table, int row, const char *column, const cha
  * a string, for readers that would turn 14.00 into 14. */
 void mg_table_write_object(struct mg_json_writer *json, const struct mg_table *table, int row,
                            const char *const *quoted);
+/* The same, into an object that has begun. */
+void mg_table_write_members(struct mg_json_writer *json, const struct mg_table *table, int row);
 /* Writes all rows, each on a line. */
 void mg_table_write_array(struct mg_json_writer *json, const struct mg_table *table,
                           const char *const *quoted);
