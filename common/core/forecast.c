@@ -45,8 +45,8 @@ static void facts_give(struct play *play, struct mg_ending *ending)
         int step = -1;
         for (int i = 0; i < play->decision.effect_count && step < 0; i++) {
             const struct mg_effect *effect = &play->decision.effects[i];
-            bool is_open = effect->kind == MG_EFFECT_ASK &&
-                           play->order.steps[effect->step].state == MG_STEP_PENDING;
+            bool is_open =
+                effect->kind == MG_EFFECT_ASK && play->order.steps[effect->step].state == MG_STEP_PENDING;
             step = is_open ? effect->step : -1;
         }
         const struct mg_cause facts = {
@@ -84,8 +84,8 @@ static bool answer(struct play *play, int step, struct mg_cause_reply reply, str
 
 static bool answer_done(struct play *play, int step, struct mg_ending *ending)
 {
-    return answer(play, step, (struct mg_cause_reply){.outcome = MG_OUTCOME_DONE, .executed = MG_EXECUTED_YES},
-                  ending);
+    return answer(play, step,
+                  (struct mg_cause_reply){.outcome = MG_OUTCOME_DONE, .executed = MG_EXECUTED_YES}, ending);
 }
 
 static void clock_set(struct play *play, int64_t at_ms)
@@ -98,7 +98,8 @@ static bool wait_end(struct play *play, int step, struct mg_ending *ending)
 {
     const struct mg_step *row = &play->order.steps[step];
     clock_set(play, row->due_at_ms);
-    return decide(play, (struct mg_cause){.kind = MG_CAUSE_DUE, .step = step, .attempt = row->attempt}, ending);
+    return decide(play, (struct mg_cause){.kind = MG_CAUSE_DUE, .step = step, .attempt = row->attempt},
+                  ending);
 }
 
 /* ---- the end of an order ---- */
@@ -132,10 +133,10 @@ static int waiting_step(const struct mg_order *order)
 /* One that waits for a signal gets it. */
 static bool signal_give(struct play *play, int step, struct mg_ending *ending)
 {
-    return decide(play,
-                  (struct mg_cause){
-                      .kind = MG_CAUSE_SIGNAL, .step = step, .signal = {.fact = MG_SIGNAL_FACT_DONE}},
-                  ending);
+    return decide(
+        play,
+        (struct mg_cause){.kind = MG_CAUSE_SIGNAL, .step = step, .signal = {.fact = MG_SIGNAL_FACT_DONE}},
+        ending);
 }
 
 /* From here on every request is answered as done. */
@@ -164,8 +165,8 @@ uint32_t mg_forecast_counted(const struct mg_plan *plan, const struct mg_order *
     const struct mg_step *row = &order->steps[step];
     bool is_backward = mg_step_is_backward(row);
     bool is_verify = row->kind == MG_KIND_VERIFY && mg_step_is_running(row);
-    bool is_counted = (mg_step_is_running(row) && !is_verify) || row->state == MG_STEP_DONE ||
-                      row->state == MG_STEP_UNDONE;
+    bool is_counted =
+        (mg_step_is_running(row) && !is_verify) || row->state == MG_STEP_DONE || row->state == MG_STEP_UNDONE;
     *ret_allowed = is_backward ? plan->steps[step].undo_retry.attempts : plan->steps[step].retry.attempts;
     uint32_t counted = row->failure_count + (is_counted ? 1 : 0);
     return counted < *ret_allowed ? counted : *ret_allowed;
@@ -214,7 +215,8 @@ static void again_find(const struct play *before, int step, bool is_out, struct 
     }
     bool is_cooled = is_failed && play.order.steps[step].reason == MG_REASON_COOLING_DOWN;
     bool is_backward = mg_step_is_backward(&before->order.steps[step]);
-    if (is_failed && mg_step_is_backward(&play.order.steps[step]) == is_backward && request_reach(&play, step)) {
+    if (is_failed && mg_step_is_backward(&play.order.steps[step]) == is_backward &&
+        request_reach(&play, step)) {
         *ret = running_request(&play, step);
         ret->is_cooled = is_cooled;
     }
@@ -227,7 +229,8 @@ static void refuse(struct play *play, int step, struct mg_ending *ending)
     bool is_polled = row->is_accepted && row->kind == MG_KIND_VERIFY;
     if (row->kind == MG_KIND_VERIFY && !is_polled && !mg_step_is_backward(row)) {
         (void)answer(play, step,
-                     (struct mg_cause_reply){.outcome = MG_OUTCOME_ABSENT, .executed = MG_EXECUTED_NO}, ending);
+                     (struct mg_cause_reply){.outcome = MG_OUTCOME_ABSENT, .executed = MG_EXECUTED_NO},
+                     ending);
         if (!request_reach(play, step)) { /* nothing is sent again: the absence was the end */
             return;
         }
@@ -347,7 +350,8 @@ static int first_in(const struct mg_order *order, enum mg_step_state state, bool
     return found;
 }
 
-static int first_of(const struct mg_order *order, const enum mg_step_state *ranks, size_t count, bool is_of_held)
+static int first_of(const struct mg_order *order, const enum mg_step_state *ranks, size_t count,
+                    bool is_of_held)
 {
     int found = -1;
     for (size_t rank = 0; rank < count && found < 0; rank++) {

@@ -30,8 +30,8 @@ struct mg_coming_request {
 /* The end that an order comes to. */
 struct mg_ending {
     bool is_known;
-    enum mg_order_state state;  /* the client is told the status of this word */
-    int undone[MG_STEPS_MAX];   /* the steps that are undone until then, in the order of their undos */
+    enum mg_order_state state; /* the client is told the status of this word */
+    int undone[MG_STEPS_MAX];  /* the steps that are undone until then, in the order of their undos */
     int undone_count;
 };
 

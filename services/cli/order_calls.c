@@ -26,7 +26,8 @@ static void tables_free(struct step_tables *tables)
     mg_buf_finish(&tables->definition);
 }
 
-static enum mg_exit_code place_read(struct mg_cli *cli, const enum mg_report reports[3], struct step_tables *ret)
+static enum mg_exit_code place_read(struct mg_cli *cli, const enum mg_report reports[3],
+                                    struct step_tables *ret)
 {
     const char *order[] = {cli->words.items[0]};
     struct mg_table *const tables[] = {&ret->order, &ret->steps, &ret->events};
@@ -107,8 +108,8 @@ static void request_print(struct mg_slice request)
 static void attempt_print(struct mg_slice attempt)
 {
     char kind[TEXT_MAX], number[TEXT_MAX], sent[TEXT_MAX], took[TEXT_MAX], answer[TEXT_MAX], state[TEXT_MAX];
-    mg_print(stdout, "%s  %-6s attempt %s", text_of(attempt, "/sent_at", sent), text_of(attempt, "/kind", kind),
-             text_of(attempt, "/attempt", number));
+    mg_print(stdout, "%s  %-6s attempt %s", text_of(attempt, "/sent_at", sent),
+             text_of(attempt, "/kind", kind), text_of(attempt, "/attempt", number));
     if (text_of(attempt, "/took_ms", took)[0] == '\0') {
         mg_print(stdout, ": no answer yet\n");
         return;

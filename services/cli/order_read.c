@@ -241,18 +241,20 @@ static void obstacles_put(const char *order_id, const struct order_tables *table
                  "its workflow %s version %s is not in the database, so no scheduler goes on with it",
                  mg_table_cell(&tables->order, 0, "workflow"),
                  mg_table_cell(&tables->order, 0, "workflow_version"));
-        line_put(&explanation->next,
-                 "nothing, until you run makegood workflow load with that version; then readmit the order if it "
-                 "is set aside");
+        line_put(
+            &explanation->next,
+            "nothing, until you run makegood workflow load with that version; then readmit the order if it "
+            "is set aside");
     }
     if (tables->aside.row_count > 0) {
         line_put(&explanation->what, "order %s is set aside since %s by %s", order_id,
                  mg_table_cell(&tables->aside, 0, "since"), mg_table_cell(&tables->aside, 0, "by_whom"));
         line_put(&explanation->why, "%s", mg_table_cell(&tables->aside, 0, "reason"));
-        line_put(&explanation->next,
-                 "nothing, until you repair this, run makegood order readmit %s --reason TEXT, and requeue its "
-                 "messages in dead.letters",
-                 order_id);
+        line_put(
+            &explanation->next,
+            "nothing, until you repair this, run makegood order readmit %s --reason TEXT, and requeue its "
+            "messages in dead.letters",
+            order_id);
     } else if (tables->waiting.row_count > 0) {
         char text[MG_WAITING_TEXT_SIZE];
         mg_waiting_write(&tables->waiting, text, sizeof(text));

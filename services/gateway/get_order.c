@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "gateway/call.h"
 
-#define WAIT_MAX_MS 60000          /* proxies in between may end a longer silence */
+#define WAIT_MAX_MS 60000 /* proxies in between may end a longer silence */
 
 /* ---- the lookup of an order, in the tables and then in the archive ---- */
 

@@ -126,7 +126,8 @@ void mg_order_answer(struct mg_call *call, const struct mg_rows *rows)
     explaining->call = call;
     if (!mg_table_keep(&explaining->order, rows, false)) {
         refuse(explaining, "no memory");
-    } else if (is_over(&explaining->order) || mg_table_cell(&explaining->order, 0, "archived_on")[0] != '\0') {
+    } else if (is_over(&explaining->order) ||
+               mg_table_cell(&explaining->order, 0, "archived_on")[0] != '\0') {
         explained_answer(explaining, (struct mg_slice){NULL, 0});
     } else {
         mg_store_report(call->gateway->store, MG_REPORT_STEPS_OF_CLIENT, (const char *[]){call->order_id}, 1,

@@ -62,8 +62,7 @@ static bool is_running(const char *state)
 static int step_choose(const struct mg_table *row, const struct mg_table *steps)
 {
     const char *state = mg_table_cell(row, 0, "state");
-    struct mg_order order = {
-        .step_count = steps->row_count < MG_STEPS_MAX ? steps->row_count : MG_STEPS_MAX};
+    struct mg_order order = {.step_count = steps->row_count < MG_STEPS_MAX ? steps->row_count : MG_STEPS_MAX};
     (void)mg_order_state_parse(state, strlen(state), &order.state);
     for (int i = 0; i < order.step_count; i++) {
         mg_step_of_row(steps, i, &order.steps[i]);
@@ -151,10 +150,11 @@ static void in_line_why(struct mg_buf *out, const struct mg_explain_facts *facts
     if (is_word(mg_table_cell(line, row, "before"), "0")) {
         mg_buf_append_text(out, "it is at the head of its line");
     } else if (is_word(state, mg_order_state_name(MG_ORDER_ERROR))) {
-        mg_buf_printf(out,
-                      "the head is %s, in error, last changed at %s: resume it, or let the next go with order "
-                      "release %s",
-                      head, mg_table_cell(line, 0, "updated_at"), head);
+        mg_buf_printf(
+            out,
+            "the head is %s, in error, last changed at %s: resume it, or let the next go with order "
+            "release %s",
+            head, mg_table_cell(line, 0, "updated_at"), head);
     } else {
         mg_buf_printf(out, "the head is %s, %s", head, state);
     }
@@ -235,8 +235,8 @@ static void what_write(struct mg_buf *out, const struct mg_explain_facts *facts,
 {
     const char *state = mg_table_cell(facts->order, 0, "state");
     bool is_error = is_in(facts->order, MG_ORDER_ERROR);
-    mg_buf_printf(out, "order %s is %s%s", mg_table_cell(facts->order, 0, "order_id"),
-                  is_error ? "in " : "", state);
+    mg_buf_printf(out, "order %s is %s%s", mg_table_cell(facts->order, 0, "order_id"), is_error ? "in " : "",
+                  state);
     if (mg_explain_has_ended(facts->order) && !is_error) {
         mg_buf_append_text(out, ": it has ended");
     } else if (is_in_line(facts->order) && line_row(facts) >= 0) {
@@ -291,8 +291,9 @@ static void queue_write(struct mg_buf *out, const struct mg_explain_queue *queue
         mg_buf_printf(out, "queue %s does not exist; run: %s", name, command);
     } else if (queue->consumers == 0) {
         part_begin(out);
-        mg_buf_printf(out, "no agent consumes queue %s, which holds %lld requests; start one: makegood-agent "
-                           "--service FILE",
+        mg_buf_printf(out,
+                      "no agent consumes queue %s, which holds %lld requests; start one: makegood-agent "
+                      "--service FILE",
                       name, (long long)queue->ready);
     }
 }
@@ -336,7 +337,8 @@ static bool failure_write(struct mg_buf *out, const struct mg_table *steps, int 
     const enum mg_error_reason reason = mg_error_facts_read(code).reason;
     const char *text = mg_table_cell(steps, row, "error_text");
     const char *message = mg_table_cell(steps, row, "error_message");
-    if (text[0] == '\0' || reason == MG_ERROR_REASON_SERVICE_PAUSED || reason == MG_ERROR_REASON_BREAKER_OPEN) {
+    if (text[0] == '\0' || reason == MG_ERROR_REASON_SERVICE_PAUSED ||
+        reason == MG_ERROR_REASON_BREAKER_OPEN) {
         return false;
     }
     part_begin(out);
@@ -502,9 +504,9 @@ static void owed_note(struct mg_buf *out, const struct mg_table *owed)
                       mg_table_cell(owed, 0, "reply_to"), mg_table_cell(owed, 0, "owed_since"));
     }
     if (!is_word(given_up, "0")) {
-        mg_buf_printf(
-            out, "statuses of %s events were given up, the last at %s, because no queue accepted them\n",
-            given_up, mg_table_cell(owed, 0, "given_up_at"));
+        mg_buf_printf(out,
+                      "statuses of %s events were given up, the last at %s, because no queue accepted them\n",
+                      given_up, mg_table_cell(owed, 0, "given_up_at"));
     }
 }
 

@@ -21,9 +21,9 @@ struct mg_explain_queue {
 struct mg_explain_facts {
     /* The steps have the columns of mg_steps_complete; without them the reasons of guards are missing. */
     const struct mg_table *order, *steps;
-    struct mg_slice definition;           /* of the order's version; absent: unknown, and so is what comes next */
-    const struct mg_table *since;         /* MG_REPORT_ORDER_SINCE */
-    const struct mg_table *services;      /* MG_REPORT_SERVICES */
+    struct mg_slice definition;      /* of the order's version; absent: unknown, and so is what comes next */
+    const struct mg_table *since;    /* MG_REPORT_ORDER_SINCE */
+    const struct mg_table *services; /* MG_REPORT_SERVICES */
     const struct mg_table *controlled;    /* MG_REPORT_CONTROLLED; of use if mg_explain_asks_controlled */
     const struct mg_explain_queue *queue; /* the queue of mg_explain_asks_queue */
     const struct mg_table *owed;          /* MG_REPORT_ORDER_OWED */
@@ -34,7 +34,7 @@ struct mg_explain_facts {
 /* Moments stand in the texts as in reports: "2026-01-31T12:34:56.789Z". */
 struct mg_explanation {
     struct mg_buf what, why, next;
-    struct mg_buf notes; /* further facts, each ended by a line end */
+    struct mg_buf notes;                                       /* further facts, each ended by a line end */
     char since[MG_TIME_TEXT_SIZE], next_at[MG_TIME_TEXT_SIZE]; /* "": unknown, or none is set */
 };
 

@@ -56,8 +56,7 @@ static void call_write(const struct outlook *outlook, const struct mg_coming_req
 static void attempt_write(struct mg_buf *out, const char *before, const struct mg_coming_request *request)
 {
     if (request->number > 0) {
-        mg_buf_printf(out, "%s%s%sattempt %u of %u", before,
-                      request->is_cooled ? "a cool-down, then " : "",
+        mg_buf_printf(out, "%s%s%sattempt %u of %u", before, request->is_cooled ? "a cool-down, then " : "",
                       request->kind == MG_KIND_UNDO ? "undo " : "", request->number, request->allowed);
     }
 }
@@ -204,10 +203,8 @@ static void forecast_write(struct mg_explanation *explanation, const struct mg_e
 {
     struct mg_order order;
     struct mg_forecast forecast;
-    const struct mg_context context = {.now_ms = now_of(facts),
-                                       .quiesce_ms = QUIESCE_MS,
-                                       .park_ms = PARK_MS,
-                                       .known_results = UINT64_MAX};
+    const struct mg_context context = {
+        .now_ms = now_of(facts), .quiesce_ms = QUIESCE_MS, .park_ms = PARK_MS, .known_results = UINT64_MAX};
     int step = mg_workflow_step_index(workflow, mg_slice_of(mg_table_cell(facts->steps, row, "step")));
     if (!mg_order_of_rows(facts->order, facts->steps, workflow, &order)) {
         bare_write(&explanation->next, facts, row);

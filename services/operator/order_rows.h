@@ -7,7 +7,8 @@
 
 /* Milliseconds since 1970 of a report's moment; 0: none. */
 int64_t mg_moment_of(const char *text);
-/* Of a row of MG_REPORT_ORDER_STEPS. A step without a row of its own, "not yet" for example, stays as it is. */
+/* Of a row of MG_REPORT_ORDER_STEPS. A step without a row of its own, "not yet" for example, stays as it is.
+ */
 void mg_step_of_row(const struct mg_table *steps, int row, struct mg_step *ret_step);
 /* From the rows of MG_REPORT_ORDER and MG_REPORT_ORDER_STEPS, of which columns may be missing: the order has
  * then what mg_order_init gives it. False: a word is unknown. */

@@ -56,7 +56,8 @@ static void values_read(struct calls *calls)
     for (int i = 0; i < calls->workflow->plan.step_count; i++) {
         const char *name = calls->workflow->steps[i].name;
         int row = row_of(facts->steps, name), call_row = row_of(facts->calls, name);
-        bool was_skipped = call_row >= 0 && is_word(mg_table_cell(facts->calls, call_row, "was_skipped"), "t");
+        bool was_skipped =
+            call_row >= 0 && is_word(mg_table_cell(facts->calls, call_row, "was_skipped"), "t");
         bool is_skipped = i != calls->step && (calls->order.steps[i].state == MG_STEP_SKIPPED || was_skipped);
         calls->input.skipped |= is_skipped ? UINT64_C(1) << i : 0;
         calls->results[i] =
@@ -89,11 +90,13 @@ static void calls_read(struct calls *calls, const struct mg_step_calls_facts *fa
 
 /* ---- requests ---- */
 
-static void proof_write(struct mg_json_writer *json, const struct calls *calls, int call, struct mg_slice request)
+static void proof_write(struct mg_json_writer *json, const struct calls *calls, int call,
+                        struct mg_slice request)
 {
     const char *column = call == MG_KIND_DO ? "do_digest" : call == MG_KIND_UNDO ? "undo_digest" : NULL;
-    const char *stored =
-        column != NULL && calls->call_row >= 0 ? mg_table_cell(calls->facts->calls, calls->call_row, column) : "";
+    const char *stored = column != NULL && calls->call_row >= 0
+                             ? mg_table_cell(calls->facts->calls, calls->call_row, column)
+                             : "";
     uint8_t digest[MG_SHA256_SIZE];
     char hex[2 * MG_SHA256_SIZE + 1];
     if (stored[0] == '\0') {
@@ -301,7 +304,8 @@ static void attempt_write(struct mg_json_writer *json, const struct calls *calls
     } else {
         mg_json_member_null(json, "took_ms");
     }
-    mg_json_member_string_or_null(json, "cause", ended >= 0 ? mg_table_cell(events, ended, "cause_kind") : "");
+    mg_json_member_string_or_null(json, "cause",
+                                  ended >= 0 ? mg_table_cell(events, ended, "cause_kind") : "");
     mg_json_member_string_or_null(json, "answer", ended >= 0 ? mg_table_cell(events, ended, "reason") : "");
     member_or_null(json, "state", mg_json_find(ended >= 0 ? change_at(calls, ended) : change, "/to"));
     mg_json_object_end(json);
@@ -350,8 +354,8 @@ static void whole_write(struct mg_json_writer *json, struct calls *calls)
     }
     mg_json_array_end(json);
     attempts_write(json, calls);
-    mg_json_member_string_or_null(json, "result",
-                                  calls->row >= 0 ? mg_table_cell(calls->facts->steps, calls->row, "result") : "");
+    mg_json_member_string_or_null(
+        json, "result", calls->row >= 0 ? mg_table_cell(calls->facts->steps, calls->row, "result") : "");
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         mg_json_member_string_or_null(
             json, texts[i], calls->row >= 0 ? mg_table_cell(calls->facts->steps, calls->row, texts[i]) : "");
@@ -359,7 +363,8 @@ static void whole_write(struct mg_json_writer *json, struct calls *calls)
     mg_json_object_end(json);
 }
 
-bool mg_step_calls_write(struct mg_json_writer *json, const struct mg_step_calls_facts *facts, const char *step)
+bool mg_step_calls_write(struct mg_json_writer *json, const struct mg_step_calls_facts *facts,
+                         const char *step)
 {
     struct mg_workflow *workflow = NULL;
     struct mg_err ignored;

@@ -27,11 +27,12 @@ struct mg_step_calls_facts {
  * | whole   | step service requests: [request, …] attempts: [attempt, …]                                    |
  * |         | result error_code error_text error_message error_body                                         |
  * | request | kind idempotency_key method path headers content_type body is_proved curl fault               |
- * | attempt | attempt kind sent_at ended_at took_ms cause answer state                                       |
+ * | attempt | attempt kind sent_at ended_at took_ms cause answer state |
  *
  * Each kind that the step can have has one request. `body` is the text that goes out, or null. `is_proved`:
  * true, it has the stored digest; false, it has another, as after a repair of the payload; null, nothing is
- * stored. `curl` is the same call in a shell, whose variable URL is the service's address. `fault`: why it cannot be built; then its members are null.
+ * stored. `curl` is the same call in a shell, whose variable URL is the service's address. `fault`: why it
+ * cannot be built; then its members are null.
  */
 bool mg_step_calls_write(struct mg_json_writer *json, const struct mg_step_calls_facts *facts,
                          const char *step);

@@ -178,9 +178,8 @@ static bool missing_add(const struct mg_table *order, const struct mg_table *beg
 static const struct {
     const char *name;
     enum mg_value_type type;
-} ADDED[] = {{MG_STEPS_WHY, MG_VALUE_TEXT},
-             {MG_STEPS_COUNTED, MG_VALUE_NUMBER},
-             {MG_STEPS_ALLOWED, MG_VALUE_NUMBER}};
+} ADDED[] = {
+    {MG_STEPS_WHY, MG_VALUE_TEXT}, {MG_STEPS_COUNTED, MG_VALUE_NUMBER}, {MG_STEPS_ALLOWED, MG_VALUE_NUMBER}};
 #define ADDED_COUNT ((int)(sizeof(ADDED) / sizeof(ADDED[0])))
 
 static bool head_copy(const struct mg_table *from, struct mg_table *to)
@@ -258,7 +257,8 @@ static bool attempts_put(const struct mg_table *order_row, const struct mg_table
             continue;
         }
         uint32_t allowed, counted = mg_forecast_counted(&workflow->plan, &order, step, &allowed);
-        is_done = number_put(to, row, MG_STEPS_COUNTED, counted) && number_put(to, row, MG_STEPS_ALLOWED, allowed);
+        is_done =
+            number_put(to, row, MG_STEPS_COUNTED, counted) && number_put(to, row, MG_STEPS_ALLOWED, allowed);
     }
     return is_done;
 }
@@ -297,8 +297,8 @@ bool mg_steps_complete(const struct mg_table *order, const struct mg_table *step
     ret->cells = calloc(rows * (size_t)(steps->column_count + ADDED_COUNT) + 1, sizeof(char *));
     bool is_done = ret->cells != NULL && head_copy(steps, ret) && rows_copy(steps, ret) &&
                    signals_put(steps, workflow, ret) &&
-                   (workflow == NULL || (attempts_put(order, steps, workflow, ret) &&
-                                         missing_add(order, steps, workflow, ret)));
+                   (workflow == NULL ||
+                    (attempts_put(order, steps, workflow, ret) && missing_add(order, steps, workflow, ret)));
     mg_workflow_destroy(workflow);
     return is_done;
 }

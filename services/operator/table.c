@@ -158,8 +158,8 @@ static void value_write(struct mg_json_writer *json, enum mg_value_type type, co
     }
 }
 
-static void members_write(struct mg_json_writer *json, const struct mg_table *table, int row, int column_count,
-                          const char *const *quoted)
+static void members_write(struct mg_json_writer *json, const struct mg_table *table, int row,
+                          int column_count, const char *const *quoted)
 {
     for (int column = 0; column < column_count; column++) {
         const char *cell = table->cells[row * table->column_count + column];

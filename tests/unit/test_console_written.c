@@ -252,7 +252,8 @@ START_TEST(an_order_with_all_its_steps)
     rows_put(1, 1, 3, order_columns, order_cells);
     rows_put(2, 1, 5, columns, cells);
     render(mg_query_order, "o-1");
-    ck_assert_ptr_nonnull(strstr(out.data, "\"why\": \"payload.gift was false\", \"attempts_counted\": null,"));
+    ck_assert_ptr_nonnull(
+        strstr(out.data, "\"why\": \"payload.gift was false\", \"attempts_counted\": null,"));
     ck_assert_ptr_nonnull(strstr(out.data,
                                  "{\"step\": \"ship\", \"state\": \"not yet\", \"reason\": \"none\", "
                                  "\"error_text\": null, \"attempt\": \"0\", \"why\": null, "

@@ -22,18 +22,23 @@
 #define UNDO(step) ",\"undo\":{\"method\":\"DELETE\",\"path\":\"/" step "s/${/do_key}\"}}"
 
 static const char DEFINITION[] =
-    "{\"workflow\":\"journey\",\"version\":1,\"complete_within\":\"1h\",\"on_failure\":\"compensate\",\"steps\":["
-    CALL("flight", "air", "\"after\":[],\"complete_within\":\"30s\",") UNDO("flight") ","
-    CALL("room", "travel", "\"after\":[],\"complete_within\":\"30s\",\"on_unknown\":\"verify\","
-         "\"verify\":{\"method\":\"GET\",\"path\":\"/rooms/${/do_key}\"},") UNDO("room") ","
-    "{\"step\":\"approve\",\"after\":[\"room\"],\"wait\":{\"signal\":\"approved\",\"within\":\"1h\"}},"
-    CALL("charge", "bank", "\"complete_within\":\"30s\",\"on_unknown\":\"operator\",\"after\":[\"approve\"],") ",\"undo\":\"none\"}]}";
+    "{\"workflow\":\"journey\",\"version\":1,\"complete_within\":\"1h\",\"on_failure\":\"compensate\",\"steps\":[" CALL(
+        "flight", "air", "\"after\":[],\"complete_within\":\"30s\",")
+        UNDO("flight") "," CALL("room", "travel",
+                                "\"after\":[],\"complete_within\":\"30s\",\"on_unknown\":\"verify\","
+                                "\"verify\":{\"method\":\"GET\",\"path\":\"/rooms/${/do_key}\"},")
+            UNDO(
+                "room") ","
+                        "{\"step\":\"approve\",\"after\":[\"room\"],\"wait\":{\"signal\":\"approved\",\"within\":\"1h\"}}," CALL(
+                            "charge", "bank",
+                            "\"complete_within\":\"30s\",\"on_unknown\":\"operator\",\"after\":[\"approve\"],") ",\"undo\":\"none\"}]}";
 
-static const char *const STEP_COLUMNS[] = {"step",        "service", "state",         "kind",   "reason",
-                                           "maybe",       "attempt", "failure_count", "due_at", "complete_by",
-                                           "error_code",  "error_text", "error_message"};
+static const char *const STEP_COLUMNS[] = {
+    "step",          "service", "state",       "kind",       "reason",     "maybe",        "attempt",
+    "failure_count", "due_at",  "complete_by", "error_code", "error_text", "error_message"};
 #define STEP_COLUMN_COUNT ((int)(sizeof(STEP_COLUMNS) / sizeof(STEP_COLUMNS[0])))
-static const char *const ORDER_COLUMNS[] = {"order_id", "state", "goal", "reason", "complete_by", "updated_at", "wake_at"};
+static const char *const ORDER_COLUMNS[] = {"order_id",    "state",      "goal",   "reason",
+                                            "complete_by", "updated_at", "wake_at"};
 #define ORDER_COLUMN_COUNT ((int)(sizeof(ORDER_COLUMNS) / sizeof(ORDER_COLUMNS[0])))
 static const char *const SINCE_COLUMNS[] = {"since", "now"};
 
@@ -98,33 +103,42 @@ static const struct {
      "travel answers POST /rooms by " SOON ", attempt 1 of 5; without it: asks GET /rooms/…; if that fails: "
      "undo flight; the client is told compensated",
      SOON},
-    {PROCESSING, FLIGHT "room|travel|unknown|do|reply_unknown|t|1|1|" SOON "||timeout|travel gave no answer in 3000 ms\n",
+    {PROCESSING,
+     FLIGHT "room|travel|unknown|do|reply_unknown|t|1|1|" SOON "||timeout|travel gave no answer in 3000 ms\n",
      "order o-1 is processing: step room is in doubt at service travel, after attempt 1 of 5",
      "the service's answer does not prove whether it acted; travel gave no answer in 3000 ms",
-     "asks GET /rooms/… at " SOON "; if absent: attempt 2 of 5; if that fails: undo flight; the client is told "
+     "asks GET /rooms/… at " SOON
+     "; if absent: attempt 2 of 5; if that fails: undo flight; the client is told "
      "compensated",
      SOON},
     {PROCESSING,
-     FLIGHT "room|travel|waiting|do|reply_transient|f|2|2|" SOON "||http_503|travel answered 503|we are updating\n",
+     FLIGHT "room|travel|waiting|do|reply_transient|f|2|2|" SOON
+            "||http_503|travel answered 503|we are updating\n",
      "order o-1 is processing: step room waits for service travel, after attempt 2 of 5",
      "the service failed in a way that may pass; travel answered 503: we are updating",
-     "sends POST /rooms at " SOON ", attempt 3 of 5; if it fails: attempt 4 of 5; if that fails: undo flight; the "
+     "sends POST /rooms at " SOON
+     ", attempt 3 of 5; if it fails: attempt 4 of 5; if that fails: undo flight; the "
      "client is told compensated",
      SOON},
     {PROCESSING, FLIGHT "room|travel|waiting|do|reply_transient|f|4|4|" SOON "||\n",
      "order o-1 is processing: step room waits for service travel, after attempt 4 of 5",
      "the service failed in a way that may pass",
-     "sends POST /rooms at " SOON ", attempt 5 of 5; if it fails: undo flight; the client is told compensated", SOON},
+     "sends POST /rooms at " SOON
+     ", attempt 5 of 5; if it fails: undo flight; the client is told compensated",
+     SOON},
     {PROCESSING, FLIGHT "room|travel|waiting|do|breaker_open|f|6|0|" SOON "||breaker_open|no call was made\n",
-     "order o-1 is processing: step room waits for service travel", "the circuit breaker of the service is open",
+     "order o-1 is processing: step room waits for service travel",
+     "the circuit breaker of the service is open",
      "as soon as travel takes requests: sends POST /rooms, attempt 1 of 5; if it fails: attempt 2 of 5; if that fails: "
-     "undo flight; the client is told compensated; at " LATER " the order's time is over: undo flight; the client is "
+     "undo flight; the client is told compensated; at " LATER
+     " the order's time is over: undo flight; the client is "
      "told compensated",
      ""},
     {PROCESSING, FLIGHT ROOM "approve||waiting|do|awaiting_signal|f|1|0|" SOON "|\n",
      "order o-1 is processing: step approve waits for signal approved until " SOON "; then it fails",
      "it waits for a signal",
-     "a signal ends the wait, by " SOON "; without it: undo room, flight; the client is told compensated", SOON},
+     "a signal ends the wait, by " SOON "; without it: undo room, flight; the client is told compensated",
+     SOON},
     {PROCESSING, FLIGHT ROOM "charge|bank|unknown|do|outcome_unknown|t|1|1||\n",
      "order o-1 is processing: step charge is in doubt at service bank, after attempt 1 of 5",
      "whether the step happened is unknown; settle it by hand",
@@ -141,8 +155,10 @@ static const struct {
      "the client is told error; then undo room, flight; the client is told compensated",
      SOON},
     {"o-1|error|processed|step_failed||" NOW "|\n",
-     FLIGHT ROOM "charge|bank|failed|do|reply_permanent|f|1|1|||http_422|bank answered 422, code declined|no cover\n",
-     "order o-1 is in error: step charge has failed", "a step failed; bank answered 422, code declined: no cover",
+     FLIGHT ROOM
+     "charge|bank|failed|do|reply_permanent|f|1|1|||http_422|bank answered 422, code declined|no cover\n",
+     "order o-1 is in error: step charge has failed",
+     "a step failed; bank answered 422, code declined: no cover",
      "it needs an operator: resume, compensate, cancel, restart, settle step charge, skip step charge", ""},
     {"o-1|processed|processed|none||" NOW "|\n", FLIGHT ROOM, "order o-1 is processed: it has ended",
      "every step is done or skipped", "nothing", ""},
@@ -159,9 +175,10 @@ START_TEST(each_state_has_its_three_lines)
     ck_assert_str_eq(text_of(&explanation.why), CASES[_i].why);
     ck_assert_str_eq(text_of(&explanation.next), CASES[_i].next);
     ck_assert_str_eq(explanation.next_at, CASES[_i].next_at);
-    ck_assert_str_eq(explanation.since, CASES[_i].order[4] == 'p' && strstr(CASES[_i].order, "|processed|processed|") != NULL
-                                            ? NOW
-                                            : "2026-11-29T03:43:00.000Z");
+    ck_assert_str_eq(explanation.since,
+                     CASES[_i].order[4] == 'p' && strstr(CASES[_i].order, "|processed|processed|") != NULL
+                         ? NOW
+                         : "2026-11-29T03:43:00.000Z");
     mg_explanation_free(&explanation);
 }
 END_TEST
@@ -171,11 +188,11 @@ START_TEST(moments_are_told_with_their_distance)
 {
     struct mg_buf out;
     mg_buf_init(&out, 4096);
-    mg_moments_tell(&out,
-                    mg_slice_of("at " SOON ", since 2026-11-28T01:00:00.000Z, and 2026-11-29T04:00:0"),
+    mg_moments_tell(&out, mg_slice_of("at " SOON ", since 2026-11-28T01:00:00.000Z, and 2026-11-29T04:00:0"),
                     mg_moment_of(NOW));
-    ck_assert_str_eq(text_of(&out),
-                     "at 04:00:28 UTC (in 28 s), since 2026-11-28 01:00:00 UTC (27 h ago), and 2026-11-29T04:00:0");
+    ck_assert_str_eq(
+        text_of(&out),
+        "at 04:00:28 UTC (in 28 s), since 2026-11-28 01:00:00 UTC (27 h ago), and 2026-11-29T04:00:0");
     mg_buf_finish(&out);
 }
 END_TEST

@@ -138,12 +138,13 @@ START_TEST(a_skipped_step_has_the_reason_of_its_guard)
     assert_step(1, "express", "skipped", "payload.express was false");
     assert_step(2, "letter", "skipped", "step \"express\", which it needs, was skipped");
     assert_step(3, "approve", "skipped", "an operator decided it");
-    ck_assert_str_eq(explained(), "order o-1 is processed: it has ended\n"
-                                  "every step is done or skipped\n"
-                                  "next: nothing\n"
-                                  "also: step express is skipped: payload.express was false\n"
-                                  "also: step letter is skipped: step \"express\", which it needs, was skipped\n"
-                                  "also: step approve is skipped: an operator decided it\n");
+    ck_assert_str_eq(explained(),
+                     "order o-1 is processed: it has ended\n"
+                     "every step is done or skipped\n"
+                     "next: nothing\n"
+                     "also: step express is skipped: payload.express was false\n"
+                     "also: step letter is skipped: step \"express\", which it needs, was skipped\n"
+                     "also: step approve is skipped: an operator decided it\n");
 }
 END_TEST
 
@@ -154,7 +155,8 @@ START_TEST(an_order_on_its_way_back_waits_for_its_undo)
     step_is("score", MG_STEP_UNDO_WAITING, MG_REASON_ASKED_TO_WAIT, 2, NULL);
     step_is("ship", MG_STEP_FAILED, MG_REASON_REPLY_PERMANENT, 1, "risk answered 422");
     complete(DEFINITION);
-    ck_assert_msg(strstr(explained(), ": step score is to be undone at service risk\n") != NULL, "%s", explained());
+    ck_assert_msg(strstr(explained(), ": step score is to be undone at service risk\n") != NULL, "%s",
+                  explained());
     ck_assert_msg(strstr(explained(), "the service asked to wait until") != NULL, "%s", explained());
 }
 END_TEST
@@ -178,8 +180,9 @@ START_TEST(a_wait_for_a_signal_names_its_time_out_and_who_has_signed)
     assert_step(0, "approve", "waiting",
                 "waits for signal approved until " UNTIL " (1 of 2, by ann); then it fails");
     assert_step(1, "settled", "waiting", "waits for signal paid until " UNTIL "; then it is skipped");
-    ck_assert_ptr_nonnull(strstr(explained(), "order o-1 is processing: step approve waits for signal approved until "
-                                              "2026-12-01 10:00:00 UTC"));
+    ck_assert_ptr_nonnull(strstr(explained(),
+                                 "order o-1 is processing: step approve waits for signal approved until "
+                                 "2026-12-01 10:00:00 UTC"));
     ck_assert_ptr_nonnull(strstr(explained(), " (1 of 2, by ann); then it fails\n"));
 }
 END_TEST
@@ -278,7 +281,8 @@ START_TEST(the_line_names_three_steps_of_each_kind)
         step_is(name, MG_STEP_SKIPPED, MG_REASON_WHEN_FALSE, 0, "payload.gift was false");
     }
     complete("");
-    ck_assert_ptr_nonnull(strstr(explained(), "also: step s2 is skipped: payload.gift was false\nalso: 2 more steps are skipped\n"));
+    ck_assert_ptr_nonnull(strstr(
+        explained(), "also: step s2 is skipped: payload.gift was false\nalso: 2 more steps are skipped\n"));
     ck_assert_ptr_null(strstr(explained(), "s3"));
 }
 END_TEST

@@ -81,7 +81,10 @@ function chapters(events) {
   const byName = new Map();
   for (const event of events) {
     const names = new Set([event.step, ...(event.transitions ?? []).map((change) => change.step)].filter(Boolean));
-    for (const name of names.size > 0 ? names : [""]) byName.set(name, [...(byName.get(name) ?? []), event]);
+    for (const name of names.size > 0 ? names : [""]) {
+      if (!byName.has(name)) byName.set(name, []);
+      byName.get(name).push(event);
+    }
   }
   return [...byName];
 }
