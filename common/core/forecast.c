@@ -104,14 +104,14 @@ static bool wait_end(struct play *play, int step, struct mg_ending *ending)
 
 /* ---- the end of an order ---- */
 
+/* Of several the last one, as on the way back. */
 static int running_step(const struct mg_order *order)
 {
-    for (int i = 0; i < order->step_count; i++) {
-        if (mg_step_is_running(&order->steps[i])) {
-            return i;
-        }
+    int found = order->step_count - 1;
+    while (found >= 0 && !mg_step_is_running(&order->steps[found])) {
+        found--;
     }
-    return -1;
+    return found;
 }
 
 /* The step whose wait ends first; -1: none waits for a moment. */
@@ -324,11 +324,10 @@ static int64_t moment_of(const struct mg_step *step)
     return mg_step_is_running(step) ? step->complete_by_ms : step->due_at_ms;
 }
 
-/* Of an order in error the steps that need a person come first; of an open one those that move. */
 static const enum mg_step_state STUCK[] = {MG_STEP_UNDO_FAILED, MG_STEP_FAILED, MG_STEP_UNKNOWN};
-static const enum mg_step_state MOVING[] = {MG_STEP_UNDO_WAITING, MG_STEP_UNDO_PENDING, MG_STEP_UNDO_RUNNING,
-                                            MG_STEP_UNDO_FAILED,  MG_STEP_FAILED,       MG_STEP_UNKNOWN,
-                                            MG_STEP_WAITING,      MG_STEP_RUNNING};
+static const enum mg_step_state UNDOS[] = {MG_STEP_UNDO_WAITING, MG_STEP_UNDO_PENDING, MG_STEP_UNDO_RUNNING};
+static const enum mg_step_state OTHERS[] = {MG_STEP_UNDO_FAILED, MG_STEP_FAILED, MG_STEP_UNKNOWN,
+                                            MG_STEP_WAITING, MG_STEP_RUNNING};
 
 /* It waits for the undo of another step. */
 static bool is_held(const struct mg_step *step)
@@ -360,10 +359,13 @@ static int first_of(const struct mg_order *order, const enum mg_step_state *rank
     return found;
 }
 
+#define FIRST_OF(order, ranks, is_of_held)                                                                   \
+    first_of(order, ranks, sizeof(ranks) / sizeof((ranks)[0]), is_of_held)
+
 int mg_forecast_step(const struct mg_order *order)
 {
-    size_t stuck = sizeof(STUCK) / sizeof(STUCK[0]), moving = sizeof(MOVING) / sizeof(MOVING[0]);
-    int found = order->state == MG_ORDER_ERROR ? first_of(order, STUCK, stuck, false) : -1;
-    found = found >= 0 ? found : first_of(order, MOVING, moving, false);
-    return found >= 0 ? found : first_of(order, MOVING, moving, true);
+    int found = order->state == MG_ORDER_ERROR ? FIRST_OF(order, STUCK, false) : -1;
+    found = found >= 0 ? found : FIRST_OF(order, UNDOS, false);
+    found = found >= 0 ? found : FIRST_OF(order, UNDOS, true);
+    return found >= 0 ? found : FIRST_OF(order, OTHERS, false);
 }

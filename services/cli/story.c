@@ -261,17 +261,16 @@ static const char *error_label(const struct mg_table *steps, int row)
     const char *state = mg_table_cell(steps, row, "state");
     bool is_over = strcmp(state, mg_step_state_name(MG_STEP_DONE)) == 0 ||
                    strcmp(state, mg_step_state_name(MG_STEP_UNDONE)) == 0;
-    switch (mg_error_facts_read(mg_slice_of(mg_table_cell(steps, row, "error_code"))).reason) {
-    case MG_ERROR_REASON_RESULT_UNREADABLE: /* the result itself is told */
-        return NULL;
-    case MG_ERROR_REASON_NOT_DONE_YET:
-        return is_over ? "earlier answer: " : "last answer: ";
-    case MG_ERROR_REASON_BREAKER_OPEN:
-    case MG_ERROR_REASON_SERVICE_PAUSED:
-        return is_over ? NULL : "last failure: ";
-    default:
-        return is_over ? "earlier failure: " : "last failure: ";
+    const struct mg_slice code = mg_slice_of(mg_table_cell(steps, row, "error_code"));
+    const enum mg_error_reason reason = mg_error_facts_read(code).reason;
+    bool is_without_call = reason == MG_ERROR_REASON_BREAKER_OPEN || reason == MG_ERROR_REASON_SERVICE_PAUSED;
+    if (reason == MG_ERROR_REASON_RESULT_UNREADABLE || (is_over && is_without_call)) {
+        return NULL; /* an unreadable result is told by itself */
     }
+    if (reason == MG_ERROR_REASON_NOT_DONE_YET) {
+        return is_over ? "earlier answer: " : "last answer: ";
+    }
+    return is_over ? "earlier failure: " : "last failure: ";
 }
 
 /* The words before the step's last error or reason, and these. */

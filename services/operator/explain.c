@@ -405,7 +405,8 @@ static void why_write(struct mg_buf *out, const struct mg_explain_facts *facts, 
     }
     const char *reason = reason_text(mg_table_cell(order, 0, "reason"));
     if (mg_explain_has_ended(order) || is_in(order, MG_ORDER_COMPENSATING)) {
-        mg_buf_append_text(out, reason[0] != '\0' ? reason : "every step is done or skipped");
+        bool is_processed = reason[0] == '\0' && is_in(order, MG_ORDER_PROCESSED);
+        mg_buf_append_text(out, is_processed ? "every step is done or skipped" : reason);
         cause_write(out, order);
     }
     if (mg_explain_has_ended(order)) {

@@ -100,7 +100,7 @@ static int column_find(const struct mg_table *table, const char *name)
 const char *mg_table_cell(const struct mg_table *table, int row, const char *column)
 {
     int found = column_find(table, column);
-    if (found < 0 || row >= table->row_count) {
+    if (found < 0 || row < 0 || row >= table->row_count) {
         return "";
     }
     const char *cell = table->cells[row * table->column_count + found];

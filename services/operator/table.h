@@ -25,7 +25,7 @@ void mg_table_free(struct mg_table *table);
 /* Moves the rows of `from` after those of `to` (empty at first), with their first `column_count` columns. A
  * row whose first cell is SQL NULL stays. False: out of memory; nothing was moved. */
 bool mg_table_move(struct mg_table *to, struct mg_table *from, int column_count);
-/* "" for SQL NULL, an unknown column or an unknown row. */
+/* "" for SQL NULL, an unknown column or an unknown row; -1 is one. */
 const char *mg_table_cell(const struct mg_table *table, int row, const char *column);
 /* Replaces the text of a cell; an unknown column is ignored. False: out of memory. */
 bool mg_table_put(struct mg_table *table, int row, const char *column, const char *text);

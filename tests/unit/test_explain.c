@@ -22,7 +22,7 @@
 #define UNDO(step) ",\"undo\":{\"method\":\"DELETE\",\"path\":\"/" step "s/${/do_key}\"}}"
 
 static const char DEFINITION[] =
-    "{\"workflow\":\"journey\",\"version\":1,\"complete_within\":\"1h\",\"on_failure\":\"compensate\",\"steps\":[" CALL(
+    "{\"workflow\":\"journey\",\"version\":1,\"complete_within\":\"2h\",\"on_failure\":\"compensate\",\"steps\":[" CALL(
         "flight", "air", "\"after\":[],\"complete_within\":\"30s\",")
         UNDO("flight") "," CALL("room", "travel",
                                 "\"after\":[],\"complete_within\":\"30s\",\"on_unknown\":\"verify\","
@@ -108,7 +108,7 @@ static const struct {
      "order o-1 is processing: step room is in doubt at service travel, after attempt 1 of 5",
      "the service's answer does not prove whether it acted; travel gave no answer in 3000 ms",
      "asks GET /rooms/… at " SOON
-     "; if absent: attempt 2 of 5; if that fails: undo flight; the client is told "
+     "; if absent: attempt 2 of 5; if that fails: undo room, flight; the client is told "
      "compensated",
      SOON},
     {PROCESSING,
@@ -148,10 +148,10 @@ static const struct {
     {COMPENSATING,
      FLIGHT "room|travel|undo_waiting|undo|reply_transient|t|3|1|" SOON "||http_503|travel answered 503\n"
             "charge|bank|failed|do|reply_permanent|f|1|1||\n",
-     "order o-1 is compensating: step room is to be undone at service travel, after attempt 1 of 5",
+     "order o-1 is compensating: step room is to be undone at service travel, after attempt 1 of 10",
      "a step failed; the service failed in a way that may pass; travel answered 503",
      "undoes by DELETE /rooms/… at " SOON
-     ", undo attempt 2 of 5; if it fails: undo attempt 3 of 5; if that fails: undo flight; an operator must decide; "
+     ", undo attempt 2 of 10; if it fails: undo attempt 3 of 10; if that fails: undo flight; an operator must decide; "
      "the client is told error; then undo room, flight; the client is told compensated",
      SOON},
     {"o-1|error|processed|step_failed||" NOW "|\n",
@@ -159,7 +159,7 @@ static const struct {
      "charge|bank|failed|do|reply_permanent|f|1|1|||http_422|bank answered 422, code declined|no cover\n",
      "order o-1 is in error: step charge has failed",
      "a step failed; bank answered 422, code declined: no cover",
-     "it needs an operator: resume, compensate, cancel, restart, settle step charge, skip step charge", ""},
+     "it needs an operator: resume, compensate, cancel, settle step charge, skip step charge", ""},
     {"o-1|processed|processed|none||" NOW "|\n", FLIGHT ROOM, "order o-1 is processed: it has ended",
      "every step is done or skipped", "nothing", ""},
     {"o-1|pending|processed|in_line||" NOW "|\n", "", "order o-1 is pending",
@@ -180,6 +180,15 @@ START_TEST(each_state_has_its_three_lines)
                          ? NOW
                          : "2026-11-29T03:43:00.000Z");
     mg_explanation_free(&explanation);
+}
+END_TEST
+
+START_TEST(the_definition_of_the_cases_is_right)
+{
+    struct mg_workflow *workflow = NULL;
+    struct mg_err err = {.text = ""};
+    ck_assert_msg(mg_workflow_parse(mg_slice_of(DEFINITION), NULL, &workflow, &err) == MG_OK, "%s", err.text);
+    mg_workflow_destroy(workflow);
 }
 END_TEST
 
@@ -209,7 +218,7 @@ START_TEST(the_lines_of_a_terminal)
         "order o-1 is processing: step room is in doubt at service travel, after attempt 1 of 5\n"
         "since 03:43:00 UTC (17 min ago): the service's answer does not prove whether it acted; travel gave no "
         "answer in 3000 ms\n"
-        "next: asks GET /rooms/… at 04:00:28 UTC (in 28 s); if absent: attempt 2 of 5; if that fails: undo flight; "
+        "next: asks GET /rooms/… at 04:00:28 UTC (in 28 s); if absent: attempt 2 of 5; if that fails: undo room, flight; "
         "the client is told compensated\nalso: one\nalso: two\n");
     mg_buf_finish(&out);
     mg_explanation_free(&explanation);
@@ -220,6 +229,7 @@ int main(void)
 {
     Suite *suite = suite_create("explain");
     TCase *tcase = tcase_create("explain");
+    tcase_add_test(tcase, the_definition_of_the_cases_is_right);
     tcase_add_loop_test(tcase, each_state_has_its_three_lines, 0, (int)(sizeof(CASES) / sizeof(CASES[0])));
     tcase_add_test(tcase, moments_are_told_with_their_distance);
     tcase_add_test(tcase, the_lines_of_a_terminal);
