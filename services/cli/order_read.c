@@ -284,7 +284,10 @@ static void explanation_print(struct mg_cli *cli, const struct order_tables *tab
     explanation_make(cli, tables, has_branches, &explanation);
     mg_buf_init(&text, EXPLANATION_MAX_BYTES);
     mg_explanation_tell(&text, &explanation, mg_clock_wall_ms());
-    mg_print(stdout, "%.*s", (int)text.len, text.len > 0 ? text.data : "");
+    for (size_t at = 0, len = 0; at < text.len; at += len + 1) { /* each line ends */
+        len = (size_t)((const char *)memchr(text.data + at, '\n', text.len - at) - (text.data + at));
+        mg_print(stdout, "%.*s\n", (int)len, text.data + at);
+    }
     mg_buf_finish(&text);
     mg_explanation_free(&explanation);
 }

@@ -29,7 +29,7 @@ def the_three_lines_of_an_order_are_the_same_everywhere(s):
     console.login("reader")
 
     s.remote("payment").switch("unavailable")
-    waiting = door.post({"workflow": "shown", "payload": {"n": 1}})["order_id"]
+    waiting = door.post({"order_id": "o-waits", "workflow": "shown", "payload": {"n": 1}})["order_id"]
     s.wait_step(Order(waiting, None, None), "charge", "waiting")
     told = lines(s, door, console, waiting)
     due_at = json.loads(s.cluster.tool("order", "export", waiting).stdout)["steps"][1]["due_at"]
@@ -41,7 +41,7 @@ def the_three_lines_of_an_order_are_the_same_everywhere(s):
     assert shown.startswith(f"order {waiting} is processing: step charge waits") and "\nnext: sends POST /charges at " in shown, shown
 
     s.remote("payment").switch("decline")
-    failing = door.post({"workflow": "stops", "payload": {"n": 2}})["order_id"]
+    failing = door.post({"order_id": "o-stops", "workflow": "stops", "payload": {"n": 2}})["order_id"]
     s.wait_state(Order(failing, None, None), "error")
     told = lines(s, door, console, failing)
     assert told["what"] == f"order {failing} is in error: step charge has failed" and told["why"].startswith("a step failed; payment"), told
@@ -54,9 +54,6 @@ def the_three_lines_of_an_order_are_the_same_everywhere(s):
     assert attempt["state"] == "failed" and "422" in attempt["answer"] and attempt["took_ms"] >= 0, calls
     assert console.get(f"calls/{failing}?step=charge") == calls
     console.get(f"calls/{failing}?step=no-such-step", status=404)
-    s.cluster.tool("order", "resume", failing, "--set", "/n=3", "--reason", "another number", check=False)
     people = s.cluster.tool("order", "calls", failing, "charge").stdout
     assert "POST /charges" in people and "curl -i -X 'POST' \"$URL\"'/charges'" in people, people
-    s.remote("payment").switch("order")
-    s.cluster.tool("order", "cancel", waiting, "--reason", "seen")
-    s.wait_state(Order(waiting, None, None), "cancelled")
+    s.expects_open_orders = True
