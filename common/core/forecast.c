@@ -114,7 +114,7 @@ static int running_step(const struct mg_order *order)
     return found;
 }
 
-/* The step whose wait ends first; -1: none waits for a moment. */
+/* Of the steps that wait for a moment the first one; -1: none does. */
 static int waiting_step(const struct mg_order *order)
 {
     int found = -1;
@@ -195,7 +195,7 @@ static bool request_reach(struct play *play, int step)
     return mg_step_is_running(&play->order.steps[step]);
 }
 
-/* ---- what follows a failure ---- */
+/* ---- the consequences of a failure ---- */
 
 /* The running request fails so that another may follow. */
 static void again_find(const struct play *before, int step, bool is_out, struct mg_coming_request *ret)

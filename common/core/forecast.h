@@ -1,7 +1,7 @@
 /*
- * What comes next for a step of an order, and where that leads if it fails: each is tried on a copy, by the
- * core's own decisions. It takes for given that services take requests, that guards let steps go, and that
- * every undo is done.
+ * The next request of a step, or the end of its wait, and the consequences of a failure. Each is tried on a
+ * copy, by the core's own decisions. It takes for given that services take requests, that guards let steps
+ * go, and that every undo is done.
  */
 #ifndef MG_CORE_FORECAST_H
 #define MG_CORE_FORECAST_H
@@ -30,7 +30,7 @@ struct mg_coming_request {
 /* The end that an order comes to. */
 struct mg_ending {
     bool is_known;
-    enum mg_order_state state; /* the client is told the status of this word */
+    enum mg_order_state state; /* the client gets the status of this word */
     int undone[MG_STEPS_MAX];  /* the steps that are undone until then, in the order of their undos */
     int undone_count;
 };
@@ -39,7 +39,7 @@ struct mg_forecast {
     enum mg_coming coming;
     int64_t at_ms; /* 0: no moment is set */
     struct mg_coming_request request;
-    /* What follows if the service finds nothing, fails in a way that may pass, or gives no answer. */
+    /* The one after it, if the service finds nothing, fails in a way that may pass, or gives no answer. */
     struct mg_coming_request again;
     struct mg_ending failed;    /* the service refuses, or a wait is over without its signal */
     struct mg_ending succeeded; /* it and all that follows succeed */

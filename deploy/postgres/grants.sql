@@ -95,7 +95,7 @@ BEGIN
         ('makegood_operator', 'bulk_runner', 'UPDATE (epoch, holder, seen_at)'),
         ('makegood_operator', 'makegood_order_locks(text[])', 'EXECUTE'),
 
-        -- looks up the orders of its clients, where their steps stand, and what a workflow demands of a submission: no payload,
+        -- looks up the orders of its clients, where their steps stand, and the demands of a workflow on a submission: no payload,
         -- no result, no signal
         ('makegood_gateway', 'orders', 'SELECT (order_id, revision, workflow, digest, client, received_at)'),
         ('makegood_gateway', 'order_process', 'SELECT'),

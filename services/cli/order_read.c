@@ -204,7 +204,7 @@ static void rows_explain(struct mg_cli *cli, const struct order_tables *tables, 
                                      .owed = &owed,
                                      .line = &line,
                                      .has_branches = has_branches};
-    /* All of these are optional: the lines lack what they tell. */
+    /* All of these are optional: the lines lack their facts. */
     (void)mg_table_read(cli, MG_REPORT_ORDER_SINCE, params, 1, &since);
     if (mg_explain_asks_controlled(&tables->steps)) {
         (void)mg_table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled);
@@ -232,7 +232,7 @@ static void MG_PRINTF(2, 3) line_put(struct mg_buf *line, const char *format, ..
     mg_buf_append_text(line, text);
 }
 
-/* What keeps every scheduler from the order comes before all that its rows tell. */
+/* An obstacle to every scheduler comes before all facts of the rows. */
 static void obstacles_put(const char *order_id, const struct order_tables *tables,
                           struct mg_explanation *explanation)
 {
@@ -283,7 +283,7 @@ static void explanation_print(struct mg_cli *cli, const struct order_tables *tab
     struct mg_buf text;
     explanation_make(cli, tables, has_branches, &explanation);
     mg_buf_init(&text, EXPLANATION_MAX_BYTES);
-    mg_explanation_tell(&text, &explanation, mg_clock_wall_ms());
+    mg_explanation_format(&text, &explanation, mg_clock_wall_ms());
     for (size_t at = 0, len = 0; at < text.len; at += len + 1) { /* each line ends */
         len = (size_t)((const char *)memchr(text.data + at, '\n', text.len - at) - (text.data + at));
         mg_print(stdout, "%.*s\n", (int)len, text.data + at);

@@ -19,7 +19,7 @@ const struct mg_verb MG_ORDER_VERBS[] = {
     {"order", "watch", "ORDER", 1, 1, 0, MG_PRINTS_LIST, mg_verb_order_watch,
      "follows an order until it ends", 0},
     {"order", "explain", "ORDER", 1, 1, 0, MG_PRINTS_ONE, mg_verb_order_explain,
-     "prints in three lines what an order does, since when and why, and what comes next", 0},
+     "prints in three lines the present step of an order, since when and why, and its next request", 0},
     {"order", "calls", "ORDER STEP", 2, 2, 0, MG_PRINTS_ONE, mg_verb_order_calls,
      "shows the requests of a step, also as curl, and the answers to them", 0},
     {"order", "export", "ORDER", 1, 1, 0, MG_PRINTS_JSON, mg_verb_order_export,

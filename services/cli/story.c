@@ -254,8 +254,8 @@ static bool is_without_attempts(const struct mg_table *steps, int row)
            (is_awaiting || strcmp(mg_table_cell(steps, row, "attempt"), "0") == 0);
 }
 
-/* What stands before a step's last error; NULL: the error is not told, because the step is over, and that no
- * call was made for a while is nothing that it failed by. */
+/* The words before a step's last error. NULL: the error is left out. A step that is over did not fail by a
+ * closed gate. */
 static const char *error_label(const struct mg_table *steps, int row)
 {
     const char *state = mg_table_cell(steps, row, "state");
@@ -265,7 +265,7 @@ static const char *error_label(const struct mg_table *steps, int row)
     const enum mg_error_reason reason = mg_error_facts_read(code).reason;
     bool is_without_call = reason == MG_ERROR_REASON_BREAKER_OPEN || reason == MG_ERROR_REASON_SERVICE_PAUSED;
     if (reason == MG_ERROR_REASON_RESULT_UNREADABLE || (is_over && is_without_call)) {
-        return NULL; /* an unreadable result is told by itself */
+        return NULL; /* an unreadable result has words of its own */
     }
     if (reason == MG_ERROR_REASON_NOT_DONE_YET) {
         return is_over ? "earlier answer: " : "last answer: ";

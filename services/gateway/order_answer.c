@@ -44,7 +44,7 @@ static void answer_write(struct mg_buf *json, const struct explaining *explainin
     mg_table_free(&whole);
 }
 
-/* Ends the call, and frees what it has read. */
+/* Ends the call, and frees all that it has read. */
 static void explained_answer(struct explaining *explaining, struct mg_slice definition)
 {
     struct mg_call *call = explaining->call;

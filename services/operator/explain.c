@@ -160,7 +160,7 @@ static void in_line_why(struct mg_buf *out, const struct mg_explain_facts *facts
     }
 }
 
-/* ---- the first line: what the order does ---- */
+/* ---- the first line: the present step ---- */
 
 /* An attempt by the policy: "attempt 2 of 5". */
 static void attempt_write(struct mg_buf *out, const char *before, const struct mg_table *steps, int row)
@@ -632,22 +632,22 @@ void mg_explanation_write(struct mg_json_writer *json, const struct mg_explanati
     mg_json_object_end(json);
 }
 
-static void line_tell(struct mg_buf *out, const char *before, struct mg_slice text, int64_t now_ms)
+static void line_format(struct mg_buf *out, const char *before, struct mg_slice text, int64_t now_ms)
 {
     mg_buf_append_text(out, before);
-    mg_moments_tell(out, text, now_ms);
+    mg_moments_format(out, text, now_ms);
     mg_buf_append_text(out, "\n");
 }
 
-void mg_explanation_tell(struct mg_buf *out, const struct mg_explanation *explanation, int64_t now_ms)
+void mg_explanation_format(struct mg_buf *out, const struct mg_explanation *explanation, int64_t now_ms)
 {
     struct mg_slice rest = mg_buf_slice(&explanation->notes);
-    line_tell(out, "", mg_buf_slice(&explanation->what), now_ms);
+    line_format(out, "", mg_buf_slice(&explanation->what), now_ms);
     mg_buf_append_text(out, explanation->since[0] != '\0' ? "since " : "");
-    mg_moments_tell(out, mg_slice_of(explanation->since), now_ms);
-    line_tell(out, explanation->since[0] != '\0' ? ": " : "", mg_buf_slice(&explanation->why), now_ms);
-    line_tell(out, "next: ", mg_buf_slice(&explanation->next), now_ms);
+    mg_moments_format(out, mg_slice_of(explanation->since), now_ms);
+    line_format(out, explanation->since[0] != '\0' ? ": " : "", mg_buf_slice(&explanation->why), now_ms);
+    line_format(out, "next: ", mg_buf_slice(&explanation->next), now_ms);
     while (rest.len > 0) {
-        line_tell(out, "also: ", note_take(&rest), now_ms);
+        line_format(out, "also: ", note_take(&rest), now_ms);
     }
 }

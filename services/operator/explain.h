@@ -1,7 +1,7 @@
 /*
- * Explains an order in three lines: what it does; since when and why, in the service's own words; what comes
- * next, and where that leads if it fails (core/forecast.h). Tool, console and gateway have the lines from
- * here. It works on rows that the caller has read. mg_explain_asks_queue names a queue if its counts are
+ * Explains an order in three lines: its present step; since when and why, in the service's own words; its
+ * next request, and the consequences of a failure (core/forecast.h). Tool, console and gateway have the lines
+ * from here. It works on rows that the caller has read. mg_explain_asks_queue names a queue if its counts are
  * needed, which only the broker has.
  */
 #ifndef MG_OPERATOR_EXPLAIN_H
@@ -17,11 +17,11 @@ struct mg_explain_queue {
     int64_t ready, consumers; /* as mg_queue_seen_fn reports them */
 };
 
-/* Reports, each of one order or of all services. NULL: not read; the lines lack what it tells. */
+/* Reports, each of one order or of all services. NULL: not read; the lines lack its facts. */
 struct mg_explain_facts {
     /* The steps have the columns of mg_steps_complete; without them the reasons of guards are missing. */
     const struct mg_table *order, *steps;
-    struct mg_slice definition;      /* of the order's version; absent: unknown, and so is what comes next */
+    struct mg_slice definition;      /* of the order's version; absent: unknown, and so is the next request */
     const struct mg_table *since;    /* MG_REPORT_ORDER_SINCE */
     const struct mg_table *services; /* MG_REPORT_SERVICES */
     const struct mg_table *controlled;    /* MG_REPORT_CONTROLLED; of use if mg_explain_asks_controlled */
@@ -56,14 +56,14 @@ void mg_explanation_make(struct mg_explanation *ret, const struct mg_explain_fac
 void mg_explanation_free(struct mg_explanation *explanation);
 /* Writes the member `explanation`: {"what", "since", "why", "next", "next_at", "notes": [text, …]}. */
 void mg_explanation_write(struct mg_json_writer *json, const struct mg_explanation *explanation);
-/* Appends the lines for a terminal, each ended; moments as mg_moments_tell has them. */
-void mg_explanation_tell(struct mg_buf *out, const struct mg_explanation *explanation, int64_t now_ms);
+/* Appends the lines for a terminal, each ended; moments as mg_moments_format has them. */
+void mg_explanation_format(struct mg_buf *out, const struct mg_explanation *explanation, int64_t now_ms);
 
 /* Appends a text for people with each moment in it as "04:01:10 UTC (in 28 s)"; one of another day has its
  * date. */
-void mg_moments_tell(struct mg_buf *out, struct mg_slice text, int64_t now_ms);
+void mg_moments_format(struct mg_buf *out, struct mg_slice text, int64_t now_ms);
 
-/* explain_next.c: appends what comes next for this row of the steps (-1: none), and its moment. */
+/* explain_next.c: appends the next request for this row of the steps (-1: none), and its moment. */
 void mg_explain_next_write(struct mg_explanation *explanation, const struct mg_explain_facts *facts, int row);
 /* Appends the method and the path of a call up to its first reference: "GET /rooms/…". */
 void mg_explain_call_write(struct mg_buf *out, const struct mg_workflow *workflow, int step, int call);

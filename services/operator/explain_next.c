@@ -1,4 +1,4 @@
-/* The third line of an explanation: what comes next, by the core's forecast. */
+/* The third line of an explanation: the next request, or the end of a wait, by the core's forecast. */
 #include <string.h>
 
 #include "core/forecast.h"
@@ -70,7 +70,7 @@ static void request_write(const struct outlook *outlook, const struct mg_coming_
     call_write(outlook, request);
 }
 
-/* What follows if this request brings no success. */
+/* The request after one that fails. */
 static void again_write(const struct outlook *outlook)
 {
     const struct mg_forecast *forecast = outlook->forecast;
@@ -183,7 +183,7 @@ static void outlook_write(const struct outlook *outlook)
     expiry_write(outlook);
 }
 
-/* Without the definition the row alone tells its moment. */
+/* Without the definition: the moment of the row alone. */
 static void bare_write(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
 {
     const char *wake_at = mg_table_cell(facts->order, 0, "wake_at");
@@ -224,7 +224,7 @@ static void forecast_write(struct mg_explanation *explanation, const struct mg_e
 void mg_explain_next_write(struct mg_explanation *explanation, const struct mg_explain_facts *facts, int row)
 {
     struct mg_workflow *workflow = NULL;
-    struct mg_err ignored; /* one of a newer version: the rows tell what they can */
+    struct mg_err ignored; /* one of a newer version: the rows have the moment */
     bool is_read = facts->definition.data != NULL &&
                    mg_workflow_parse(facts->definition, NULL, &workflow, &ignored) == MG_OK;
     if (is_read) {

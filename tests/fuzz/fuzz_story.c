@@ -134,7 +134,7 @@ static void explanation_is_plain(int steps_count)
     }
     mg_explanation_make(&explanation, &facts);
     int notes = lines_of(explanation.notes.data, explanation.notes.len);
-    mg_explanation_tell(&text, &explanation, 1);
+    mg_explanation_format(&text, &explanation, 1);
     FUZZ_REQUIRE(!text.failed && !fuzz_steers(text.data, text.len) &&
                  lines_of(text.data, text.len) == 3 + notes);
     mg_explanation_free(&explanation);

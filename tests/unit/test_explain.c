@@ -1,4 +1,4 @@
-/* The three lines of an order, by the states of its steps: what it does, why, and what comes next. */
+/* The three lines of an order, by the states of its steps. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,7 +167,7 @@ static const struct {
      "it begins when the orders before it in its line have ended", ""},
 };
 
-/* Would catch: a line that says another thing than the core does, or none of what follows. */
+/* Would catch: a line that says another thing than the core does, or no consequence of a failure. */
 START_TEST(each_state_has_its_three_lines)
 {
     explain(CASES[_i].order, CASES[_i].steps);
@@ -183,7 +183,7 @@ START_TEST(each_state_has_its_three_lines)
 }
 END_TEST
 
-START_TEST(the_definition_of_the_cases_is_right)
+START_TEST(the_definition_of_the_cases_is_readable)
 {
     struct mg_workflow *workflow = NULL;
     struct mg_err err = {.text = ""};
@@ -193,12 +193,13 @@ START_TEST(the_definition_of_the_cases_is_right)
 END_TEST
 
 /* Would catch: a moment that a reader has to reckon with. */
-START_TEST(moments_are_told_with_their_distance)
+START_TEST(a_moment_has_its_distance_from_now)
 {
     struct mg_buf out;
     mg_buf_init(&out, 4096);
-    mg_moments_tell(&out, mg_slice_of("at " SOON ", since 2026-11-28T01:00:00.000Z, and 2026-11-29T04:00:0"),
-                    mg_moment_of(NOW));
+    mg_moments_format(&out,
+                      mg_slice_of("at " SOON ", since 2026-11-28T01:00:00.000Z, and 2026-11-29T04:00:0"),
+                      mg_moment_of(NOW));
     ck_assert_str_eq(
         text_of(&out),
         "at 04:00:28 UTC (in 28 s), since 2026-11-28 01:00:00 UTC (27 h ago), and 2026-11-29T04:00:0");
@@ -206,13 +207,13 @@ START_TEST(moments_are_told_with_their_distance)
 }
 END_TEST
 
-START_TEST(the_lines_of_a_terminal)
+START_TEST(a_terminal_has_a_line_for_each_fact)
 {
     struct mg_buf out;
     explain(CASES[1].order, CASES[1].steps);
     mg_buf_append_text(&explanation.notes, "one\ntwo\n");
     mg_buf_init(&out, 4096);
-    mg_explanation_tell(&out, &explanation, mg_moment_of(NOW));
+    mg_explanation_format(&out, &explanation, mg_moment_of(NOW));
     ck_assert_str_eq(
         text_of(&out),
         "order o-1 is processing: step room is in doubt at service travel, after attempt 1 of 5\n"
@@ -229,10 +230,10 @@ int main(void)
 {
     Suite *suite = suite_create("explain");
     TCase *tcase = tcase_create("explain");
-    tcase_add_test(tcase, the_definition_of_the_cases_is_right);
+    tcase_add_test(tcase, the_definition_of_the_cases_is_readable);
     tcase_add_loop_test(tcase, each_state_has_its_three_lines, 0, (int)(sizeof(CASES) / sizeof(CASES[0])));
-    tcase_add_test(tcase, moments_are_told_with_their_distance);
-    tcase_add_test(tcase, the_lines_of_a_terminal);
+    tcase_add_test(tcase, a_moment_has_its_distance_from_now);
+    tcase_add_test(tcase, a_terminal_has_a_line_for_each_fact);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

@@ -117,7 +117,7 @@ static const char *explained(void)
     struct mg_buf out;
     mg_explanation_make(&lines, &facts);
     mg_buf_init_fixed(&out, text, sizeof(text));
-    mg_explanation_tell(&out, &lines, 0);
+    mg_explanation_format(&out, &lines, 0);
     mg_buf_append(&out, "", 1);
     ck_assert(!out.failed);
     mg_explanation_free(&lines);

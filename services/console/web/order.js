@@ -1,4 +1,4 @@
-// One order: what it does, why and what comes next, its picture, its steps, its time as bars, its story, and all stored data.
+// One order: its three lines, its picture, its steps, its time as bars, its story, and all stored data.
 import {h, morph, badge, bytes, duration, fact, kindOf, moments, number, now, panel, plural, say, table, tick, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {trouble, watch} from "/app.js";
@@ -213,7 +213,7 @@ function acts(order, verbs, orderId, again) {
 
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 
-/** Three lines: what the order does; since when and why; what comes next. Further facts follow. */
+/** Three lines: the present step; since when and why; the next request. Further facts follow. */
 function verdict({explanation: {what, since, why, next, notes}}) {
   return [h("p", {class: "what"}, moments(`${sentence(what)}.`)),
     h("p", {class: "why"}, since && moments(`Since ${since}: `), moments(`${since ? why : sentence(why)}.`)),

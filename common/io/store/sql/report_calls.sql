@@ -1,4 +1,4 @@
--- What is needed besides the reports of an order to build the requests of one of its steps again, and to prove them.
+-- Generations, digests and values by which the requests of a step are built again and proved, besides the reports of its order.
 -- In this folder: psql -f report_calls.sql, with the values below.
 \set order_id 'o-1'
 \set step 'charge'

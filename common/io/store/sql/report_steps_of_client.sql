@@ -1,5 +1,5 @@
--- The steps of an order, with what its client may see of them: no result, no body, no signal. An order without steps has one
--- row, whose step is NULL. In each row also what report_order_since.sql has.
+-- The steps of an order, with the columns that its client may see: no result, no body, no signal. An order without steps has one
+-- row, and its step is NULL. In each row also the columns of report_order_since.sql.
 -- In this folder: psql -f report_steps_of_client.sql, with the values below.
 \set order_id 'o-1'
 \set since `cat parts/order_since.sql`

@@ -35,7 +35,7 @@ static void span_write(struct mg_buf *out, int64_t ms)
     mg_buf_printf(out, "%" PRId64 " %s", (ms + units[unit].ms / 2) / units[unit].ms, units[unit].name);
 }
 
-static void moment_tell(struct mg_buf *out, const char text[MOMENT_LEN], int64_t now_ms)
+static void moment_format(struct mg_buf *out, const char text[MOMENT_LEN], int64_t now_ms)
 {
     char moment[MOMENT_LEN + 1], now[MG_TIME_TEXT_SIZE];
     memcpy(moment, text, MOMENT_LEN);
@@ -50,7 +50,7 @@ static void moment_tell(struct mg_buf *out, const char text[MOMENT_LEN], int64_t
     mg_buf_append_text(out, ms > now_ms ? ")" : " ago)");
 }
 
-void mg_moments_tell(struct mg_buf *out, struct mg_slice text, int64_t now_ms)
+void mg_moments_format(struct mg_buf *out, struct mg_slice text, int64_t now_ms)
 {
     size_t from = 0;
     for (size_t at = 0; at + MOMENT_LEN <= text.len;) {
@@ -59,7 +59,7 @@ void mg_moments_tell(struct mg_buf *out, struct mg_slice text, int64_t now_ms)
             continue;
         }
         mg_buf_append(out, text.data + from, at - from);
-        moment_tell(out, text.data + at, now_ms);
+        moment_format(out, text.data + at, now_ms);
         at += MOMENT_LEN;
         from = at;
     }
