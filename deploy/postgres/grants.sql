@@ -95,13 +95,17 @@ BEGIN
         ('makegood_operator', 'bulk_runner', 'UPDATE (epoch, holder, seen_at)'),
         ('makegood_operator', 'makegood_order_locks(text[])', 'EXECUTE'),
 
-        -- looks up the orders of its clients, and what a workflow demands of a submission: no payload, no step
+        -- looks up the orders of its clients, where their steps stand, and the demands of a workflow on a submission: no payload,
+        -- no result, no signal
         ('makegood_gateway', 'orders', 'SELECT (order_id, revision, workflow, digest, client, received_at)'),
         ('makegood_gateway', 'order_process', 'SELECT'),
         ('makegood_gateway', 'order_label', 'SELECT'),
         ('makegood_gateway', 'sequence_key', 'SELECT (key, length)'),
         ('makegood_gateway', 'sequence_place', 'SELECT (order_id, key, place)'),
-        ('makegood_gateway', 'order_event', 'SELECT (order_id, version, statuses)'),
+        ('makegood_gateway', 'order_step', 'SELECT (order_id, position, step, service, state, kind, reason, maybe,'
+            ' is_undo_dispatched, is_refused, is_accepted, attempt, failure_count, cool_down_count, generation, complete_by,'
+            ' due_at, quiet_at, finish_by, error_code, error_text, error_message)'),
+        ('makegood_gateway', 'order_event', 'SELECT (order_id, version, at, transitions, statuses)'),
         ('makegood_gateway', 'workflow', 'SELECT'),
         ('makegood_gateway', 'operator_alert', 'SELECT (code, subject, order_id, closed_at)'),
         ('makegood_gateway', 'makegood_archived_order(text, text)', 'EXECUTE'),

@@ -219,7 +219,7 @@ enum mg_exit_code mg_order_unknown_fail(struct mg_cli *cli, const char *order_id
 /* order_waiting.c: `order list --waiting`. */
 enum mg_exit_code mg_waiting_list(struct mg_cli *cli);
 cli_verb_fn mg_verb_order_submit, mg_verb_order_list, mg_verb_order_find, mg_verb_order_show,
-    mg_verb_order_watch, mg_verb_order_explain, mg_verb_order_export;
+    mg_verb_order_watch, mg_verb_order_explain, mg_verb_order_calls, mg_verb_order_export;
 cli_verb_fn mg_verb_order_command,
     mg_verb_order_aside; /* by the row's number: a mg_cause_kind; 1: set aside */
 /* signal_verbs.c: a verb of `order`, too */

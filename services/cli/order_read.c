@@ -1,4 +1,6 @@
 /* `order show`, `order explain`, `order watch`, `order export`: read one order from the tables. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +153,8 @@ static enum mg_exit_code dossier_load(struct mg_cli *cli, struct order_tables *t
 /* How long to wait for the broker's answer about a queue, once connected. */
 #define LOOK_TIMEOUT_MS 3000
 #define LOOK_PERIOD_MS  250
+/* Four texts of explain.c, with their notes. */
+#define EXPLANATION_MAX_BYTES ((size_t)4 * 1024 * 1024)
 
 struct look {
     bool is_over;
@@ -183,91 +187,120 @@ static bool queue_look(struct mg_cli *cli, const char *queue, struct mg_explain_
     return is_known;
 }
 
-/* Appends why the order is where it is; one line, without its end. */
-static void explain_order(struct mg_cli *cli, const struct mg_table *order, const struct mg_table *steps,
-                          const struct mg_table *services, struct mg_slice definition,
-                          struct mg_buf *ret_text)
+/* Explains the order by its rows and by all else that the servers know about it. `has_branches`: with the
+ * reasons of guards, where the steps are not shown. */
+static void rows_explain(struct mg_cli *cli, const struct order_tables *tables, bool has_branches,
+                         struct mg_explanation *ret)
 {
     char name[MG_QUEUE_NAME_SIZE];
-    struct mg_table controlled = {0}, owed = {0}, line = {0};
+    struct mg_table since = {0}, controlled = {0}, owed = {0}, line = {0};
     struct mg_explain_queue queue;
-    const char *params[] = {mg_table_cell(order, 0, "order_id")};
+    const char *params[] = {mg_table_cell(&tables->order, 0, "order_id")};
     const char *line_params[] = {"", params[0], "2"};
-    struct mg_explain_facts facts = {.order = order,
-                                     .steps = steps,
-                                     .services = services,
+    struct mg_explain_facts facts = {.order = &tables->order,
+                                     .steps = &tables->steps,
+                                     .definition = mg_buf_slice(&tables->definition),
+                                     .since = &since,
+                                     .services = &tables->services,
                                      .controlled = &controlled,
                                      .owed = &owed,
                                      .line = &line,
-                                     .definition = definition};
-    if (mg_explain_asks_controlled(steps)) { /* if this fails, the line does not name the operator */
+                                     .has_branches = has_branches};
+    /* All of these are optional: the lines lack their facts. */
+    (void)mg_table_read(cli, MG_REPORT_ORDER_SINCE, params, 1, &since);
+    if (mg_explain_asks_controlled(&tables->steps)) {
         (void)mg_table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled);
     }
-    (void)mg_table_read(cli, MG_REPORT_ORDER_OWED, params, 1,
-                        &owed); /* optional: the line works without them */
+    (void)mg_table_read(cli, MG_REPORT_ORDER_OWED, params, 1, &owed);
     (void)mg_table_read(cli, MG_REPORT_LINE, line_params, 3, &line);
-    if (mg_explain_asks_queue(order, steps, name) && queue_look(cli, name, &queue)) {
+    if (mg_explain_asks_queue(&tables->order, &tables->steps, name) && queue_look(cli, name, &queue)) {
         facts.queue = &queue;
     }
-    mg_explain_write(ret_text, &facts);
+    mg_explanation_make(ret, &facts);
+    mg_table_free(&since);
     mg_table_free(&controlled);
     mg_table_free(&owed);
     mg_table_free(&line);
 }
 
-/* The explanation is one line; its texts come from the database. */
-#define EXPLANATION_MAX_BYTES ((size_t)1024 * 1024)
-
-static void explanation_make(struct mg_cli *cli, const struct order_tables *tables, struct mg_buf *ret_text)
+static void MG_PRINTF(2, 3) line_put(struct mg_buf *line, const char *format, ...)
 {
-    mg_buf_init(ret_text, EXPLANATION_MAX_BYTES);
-    if (tables->aside.row_count > 0) {
-        const char *order_id = cli->words.items[0];
-        mg_buf_printf(
-            ret_text,
-            "order %s is set aside since %s by %s: %s; repair this, then run: makegood order readmit %s "
-            "--reason TEXT, and requeue its messages in dead.letters",
-            order_id, mg_table_cell(&tables->aside, 0, "since"), mg_table_cell(&tables->aside, 0, "by_whom"),
-            mg_table_cell(&tables->aside, 0, "reason"), order_id);
-    }
-    if (tables->aside.row_count == 0 && tables->waiting.row_count > 0) {
-        char text[MG_WAITING_TEXT_SIZE];
-        mg_waiting_write(&tables->waiting, text, sizeof(text));
-        mg_buf_append_text(ret_text, text);
-    }
-    if (tables->is_undefined && tables->order.row_count > 0 && !mg_explain_has_ended(&tables->order)) {
-        mg_buf_printf(
-            ret_text,
-            "%sits workflow %s version %s is not in the database, so no scheduler goes on with it: "
-            "run makegood workflow load with that version, and then readmit the order if it is set aside",
-            ret_text->len > 0 ? "; " : "", mg_table_cell(&tables->order, 0, "workflow"),
-            mg_table_cell(&tables->order, 0, "workflow_version"));
-    }
-    if (ret_text->len > 0 && tables->order.row_count > 0) {
-        mg_buf_append_text(ret_text, "; ");
-    }
-    if (tables->order.row_count == 0) {
-        return; /* it cannot be read */
-    }
-    explain_order(cli, &tables->order, &tables->steps, &tables->services, mg_buf_slice(&tables->definition),
-                  ret_text);
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    mg_buf_clear(line);
+    mg_buf_append_text(line, text);
 }
 
-static void explanation_print(struct mg_cli *cli, const struct order_tables *tables)
+/* An obstacle to every scheduler comes before all facts of the rows. */
+static void obstacles_put(const char *order_id, const struct order_tables *tables,
+                          struct mg_explanation *explanation)
 {
+    if (tables->is_undefined && tables->order.row_count > 0 && !mg_explain_has_ended(&tables->order)) {
+        line_put(&explanation->why,
+                 "its workflow %s version %s is not in the database, so no scheduler goes on with it",
+                 mg_table_cell(&tables->order, 0, "workflow"),
+                 mg_table_cell(&tables->order, 0, "workflow_version"));
+        line_put(
+            &explanation->next,
+            "nothing, until you run makegood workflow load with that version; then readmit the order if it "
+            "is set aside");
+    }
+    if (tables->aside.row_count > 0) {
+        line_put(&explanation->what, "order %s is set aside since %s by %s", order_id,
+                 mg_table_cell(&tables->aside, 0, "since"), mg_table_cell(&tables->aside, 0, "by_whom"));
+        line_put(&explanation->why, "%s", mg_table_cell(&tables->aside, 0, "reason"));
+        line_put(
+            &explanation->next,
+            "nothing, until you repair this, run makegood order readmit %s --reason TEXT, and requeue its "
+            "messages in dead.letters",
+            order_id);
+    } else if (tables->waiting.row_count > 0) {
+        char text[MG_WAITING_TEXT_SIZE];
+        mg_waiting_write(&tables->waiting, text, sizeof(text));
+        line_put(&explanation->why, "%s", text);
+        if (explanation->what.len == 0) {
+            line_put(&explanation->what, "order %s waits", order_id);
+            line_put(&explanation->next, "it goes on when the database lets it");
+        }
+    }
+}
+
+static void explanation_make(struct mg_cli *cli, const struct order_tables *tables, bool has_branches,
+                             struct mg_explanation *ret)
+{
+    if (tables->order.row_count > 0) {
+        rows_explain(cli, tables, has_branches, ret);
+    } else { /* its rows cannot be read */
+        mg_explanation_init(ret);
+    }
+    obstacles_put(cli->words.items[0], tables, ret);
+}
+
+static void explanation_print(struct mg_cli *cli, const struct order_tables *tables, bool has_branches)
+{
+    struct mg_explanation explanation;
     struct mg_buf text;
-    explanation_make(cli, tables, &text);
-    mg_print(stdout, "%s\n", mg_buf_slice(&text).data);
+    explanation_make(cli, tables, has_branches, &explanation);
+    mg_buf_init(&text, EXPLANATION_MAX_BYTES);
+    mg_explanation_format(&text, &explanation, mg_clock_wall_ms());
+    for (size_t at = 0, len = 0; at < text.len; at += len + 1) { /* each line ends */
+        len = (size_t)((const char *)memchr(text.data + at, '\n', text.len - at) - (text.data + at));
+        mg_print(stdout, "%.*s\n", (int)len, text.data + at);
+    }
     mg_buf_finish(&text);
+    mg_explanation_free(&explanation);
 }
 
 static void explanation_write(struct mg_json_writer *json, struct mg_cli *cli,
                               const struct order_tables *tables)
 {
-    struct mg_buf text;
-    explanation_make(cli, tables, &text);
-    mg_json_member_text(json, "explanation", mg_buf_slice(&text));
-    mg_buf_finish(&text);
+    struct mg_explanation explanation;
+    explanation_make(cli, tables, true, &explanation);
+    mg_explanation_write(json, &explanation);
+    mg_explanation_free(&explanation);
 }
 
 static void steps_write(struct mg_json_writer *json, const struct mg_table *steps)
@@ -289,7 +322,7 @@ static enum mg_exit_code order_explain(struct mg_cli *cli, const struct order_ta
 {
     struct mg_answer answer;
     if (!cli->is_json) {
-        explanation_print(cli, tables);
+        explanation_print(cli, tables, true);
         return MG_EXIT_DONE;
     }
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
@@ -329,11 +362,12 @@ enum mg_exit_code mg_verb_order_show(struct mg_cli *cli)
         code = code == MG_EXIT_DONE ? dossier_print(cli, &tables) : code;
     } else if (code == MG_EXIT_DONE) {
         const char *output = mg_table_cell(&tables.order, 0, "output");
+        explanation_print(cli, &tables, false);
+        (void)fputc('\n', stdout);
         mg_story_print(stdout, &cli->style, &tables.order, &tables.steps, &tables.events);
         if (output[0] != '\0') {
             mg_print(stdout, "output: %s\n", output);
         }
-        explanation_print(cli, &tables);
         cli->is_settled = mg_explain_has_ended(&tables.order);
     }
     order_free(&tables);

@@ -250,15 +250,27 @@ static void attempts_count(const struct mg_table *events, const struct mg_event_
     }
 }
 
+/* By its policy; where the story has more, a request found no service, or a cool-down gave new ones. */
+static void counted_print(FILE *out, const struct mg_table *steps, int row, const int counts[MG_KIND_COUNT])
+{
+    const char *counted = mg_table_cell(steps, row, MG_STEPS_COUNTED);
+    bool is_undo = strncmp(mg_table_cell(steps, row, "state"), "undo", strlen("undo")) == 0;
+    int sent = counts[is_undo ? MG_KIND_UNDO : MG_KIND_DO];
+    if (counted[0] != '\0' && sent != strtol(counted, NULL, 10)) {
+        mg_print(out, ", %s of %s counted", counted, mg_table_cell(steps, row, MG_STEPS_ALLOWED));
+    }
+}
+
 /* Prints the number of attempts of each kind. The row's own number is a fence, which all kinds share and
  * which never goes back; it cannot be compared with the limit of one kind. */
 static void attempts_print(FILE *out, const struct mg_table *events, const struct mg_event_lists *lists,
-                           const char *step)
+                           const struct mg_table *steps, int row)
 {
     int counts[MG_KIND_COUNT] = {0};
-    const char *before = is_partial(events, lists) ? "attempts shown: " : "attempts: ";
+    bool is_part = is_partial(events, lists);
+    const char *before = is_part ? "attempts shown: " : "attempts: ";
     if (lists != NULL) {
-        attempts_count(events, lists, step, counts);
+        attempts_count(events, lists, mg_table_cell(steps, row, "step"), counts);
     }
     for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
         if (counts[kind] > 0) {
@@ -268,6 +280,8 @@ static void attempts_print(FILE *out, const struct mg_table *events, const struc
     }
     if (strcmp(before, ", ") != 0) {
         (void)fputs("no attempt", out);
+    } else if (!is_part) {
+        counted_print(out, steps, row, counts);
     }
 }
 
@@ -281,16 +295,33 @@ static bool is_without_attempts(const struct mg_table *steps, int row)
            (is_awaiting || strcmp(mg_table_cell(steps, row, "attempt"), "0") == 0);
 }
 
+/* The words before a step's last error. NULL: the error is left out. A step that is over did not fail by a
+ * closed gate. */
+static const char *error_label(const struct mg_table *steps, int row)
+{
+    const char *state = mg_table_cell(steps, row, "state");
+    bool is_over = strcmp(state, mg_step_state_name(MG_STEP_DONE)) == 0 ||
+                   strcmp(state, mg_step_state_name(MG_STEP_UNDONE)) == 0;
+    const struct mg_slice code = mg_slice_of(mg_table_cell(steps, row, "error_code"));
+    const enum mg_error_reason reason = mg_error_facts_read(code).reason;
+    bool is_without_call = reason == MG_ERROR_REASON_BREAKER_OPEN || reason == MG_ERROR_REASON_SERVICE_PAUSED;
+    if (reason == MG_ERROR_REASON_RESULT_UNREADABLE || (is_over && is_without_call)) {
+        return NULL; /* an unreadable result has words of its own */
+    }
+    if (reason == MG_ERROR_REASON_NOT_DONE_YET) {
+        return is_over ? "earlier answer: " : "last answer: ";
+    }
+    return is_over ? "earlier failure: " : "last failure: ";
+}
+
 /* The words before the step's last error or reason, and these. */
 static void reason_print(FILE *out, const struct mg_table *steps, int row, bool is_first)
 {
     const char *why = mg_table_cell(steps, row, MG_STEPS_WHY);
     const char *error = mg_table_cell(steps, row, "error_text");
     const char *message = mg_table_cell(steps, row, "error_message");
-    const enum mg_error_reason reason =
-        mg_error_facts_read(mg_slice_of(mg_table_cell(steps, row, "error_code"))).reason;
     const char *unreadable = mg_table_cell(steps, row, "unreadable");
-    const char *label = reason == MG_ERROR_REASON_NOT_DONE_YET ? "last answer: " : "last failure: ";
+    const char *label = error_label(steps, row);
     if (why[0] != '\0') {
         mg_print(out, "%s%s%s", is_first ? "" : ", ", mg_steps_is_refused(steps, row) ? "refused: " : "",
                  why);
@@ -300,7 +331,7 @@ static void reason_print(FILE *out, const struct mg_table *steps, int row, bool 
         mg_print(out, "%sits result cannot be read: %s", is_first ? "" : ", ", unreadable);
         is_first = false;
     }
-    if (error[0] != '\0' && strcmp(error, why) != 0 && reason != MG_ERROR_REASON_RESULT_UNREADABLE) {
+    if (error[0] != '\0' && strcmp(error, why) != 0 && label != NULL) {
         mg_print(out, "%s%s%s%s%s", is_first ? "" : ", ", label, error, message[0] != '\0' ? ": " : "",
                  message);
     }
@@ -315,7 +346,7 @@ static void steps_print(FILE *out, const struct mg_style *style, const struct mg
         mg_print(out, "  %-16s ", mg_table_cell(steps, row, "step"));
         mg_hue_print(out, style, mg_table_cell(steps, row, "state"), 14);
         if (!is_without) {
-            attempts_print(out, events, lists, mg_table_cell(steps, row, "step"));
+            attempts_print(out, events, lists, steps, row);
         }
         mg_print(out, "%s",
                  strcmp(mg_table_cell(steps, row, "maybe"), "t") == 0 ? ", may have happened" : "");

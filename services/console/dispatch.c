@@ -68,6 +68,7 @@ static const struct {
 } QUERIES[] = {
     {"orders", false, mg_query_orders, FILTERS},
     {"orders", true, mg_query_order, ""},
+    {"calls", true, mg_query_calls, "step"},
     {"failures", false, mg_query_failures, FILTERS},
     {"alerts", false, mg_query_alerts, "all"},
     {"services", false, mg_query_services, ""},

@@ -16,6 +16,7 @@
 #include "operator/graph.h"
 #include "operator/helpful_verbs.h"
 #include "operator/option_words.h"
+#include "operator/step_calls.h"
 #include "operator/steps.h"
 
 #define PAGE_ROWS         50 /* further rows follow the page's cursor */
@@ -24,10 +25,9 @@
 #define BULK_LIST_LIMIT   50
 #define BULK_ORDERS_LIMIT 100
 /* Of the overview. */
-#define OLDEST_LIMIT      10
-#define TOP_GROUPS_LIMIT  5
-#define TOP_BULK_LIMIT    20 /* more than the number of bulk actions that may be open */
-#define EXPLANATION_BYTES (64u * 1024)
+#define OLDEST_LIMIT     10
+#define TOP_GROUPS_LIMIT 5
+#define TOP_BULK_LIMIT   20 /* more than the number of bulk actions that may be open */
 
 #define STATUS_OK             200u
 #define STATUS_NOT_FOUND      404u
@@ -321,7 +321,8 @@ enum {
     ORDER_ARCHIVED = PLACE_REPORTS,
     ORDER_SERVICES = 2 * PLACE_REPORTS,
     ORDER_CONTROLLED,
-    ORDER_LINE
+    ORDER_LINE,
+    ORDER_SINCE
 };
 
 /* JSON that becomes a string: browsers would turn 14.00 into 14. */
@@ -365,7 +366,7 @@ static void picture_write(struct mg_json_writer *json, struct mg_slice definitio
 static unsigned int render_order(const struct mg_query *query, const struct mg_table *tables,
                                  struct mg_buf *out)
 {
-    struct mg_buf text;
+    struct mg_explanation explanation;
     const struct mg_table *place = &tables[tables[ORDER_HOT].row_count > 0 ? ORDER_HOT : ORDER_ARCHIVED];
     if (place[PLACE_DOSSIER].row_count == 0 || place[PLACE_ROW].row_count == 0) {
         char unknown[MG_PARAM_SIZE + 64];
@@ -384,11 +385,11 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
                                            .services = &tables[ORDER_SERVICES],
                                            .controlled = &tables[ORDER_CONTROLLED],
                                            .line = &tables[ORDER_LINE],
+                                           .since = &tables[ORDER_SINCE],
                                            .definition = definition};
-    mg_buf_init(&text, EXPLANATION_BYTES);
-    mg_explain_write(&text, &facts);
+    mg_explanation_make(&explanation, &facts);
     struct mg_json_writer json = answer_begin(query, tables, out);
-    mg_json_member_text(&json, "explanation", mg_buf_slice(&text));
+    mg_explanation_write(&json, &explanation);
     mg_json_member_string(&json, "line", mg_explain_line_key(&facts));
     mg_json_member_string(&json, "archived_on", mg_table_cell(&place[PLACE_ROW], 0, "archived_on"));
     mg_json_member_raw(&json, "dossier", mg_slice_of(dossier));
@@ -401,7 +402,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
     mg_table_write_array(&json, steps, STEP_QUOTED);
     verbs_write(&json, &facts);
     mg_table_free(&whole);
-    mg_buf_finish(&text);
+    mg_explanation_free(&explanation);
     return answer_end(query, tables, &json);
 }
 
@@ -418,9 +419,54 @@ bool mg_query_order(struct mg_page *page, struct mg_query *query)
     query_add(query, NULL, MG_REPORT_SERVICES, NULL);
     query_add(query, NULL, MG_REPORT_CONTROLLED, NULL);
     query_add(query, NULL, MG_REPORT_LINE, line);
+    query_add(query, NULL, MG_REPORT_ORDER_SINCE, params);
     return mg_order_id_is_valid(page->id, strlen(page->id)) ||
            refuse(page, "invalid order id: expected 1 to %d characters A-Z, a-z, 0-9, ., _, :, -",
                   MG_ORDER_ID_MAX);
+}
+
+/* The calls of a step, of an order in the tables or in the archive. */
+enum { CALLS_ORDER, CALLS_STEPS, CALLS_EVENTS, CALLS_DOSSIER, CALLS_PLACE, CALLS_DIGESTS = 2 * CALLS_PLACE };
+
+static unsigned int render_calls(const struct mg_query *query, const struct mg_table *tables,
+                                 struct mg_buf *out)
+{
+    const struct mg_table *place = &tables[tables[CALLS_ORDER].row_count > 0 ? 0 : CALLS_PLACE];
+    const char *dossier = mg_table_cell(&place[CALLS_DOSSIER], 0, "dossier");
+    const struct mg_step_calls_facts facts = {.order = &place[CALLS_ORDER],
+                                              .steps = &place[CALLS_STEPS],
+                                              .events = &place[CALLS_EVENTS],
+                                              .calls = &tables[CALLS_DIGESTS],
+                                              .definition =
+                                                  mg_json_find(mg_slice_of(dossier), "/workflow/definition")};
+    struct mg_json_writer json = mg_json_spaced(out);
+    if (place[CALLS_ORDER].row_count == 0 ||
+        !mg_step_calls_write(&json, &facts, query->asks[CALLS_DIGESTS].params[1])) {
+        mg_error_write(out, "unknown order or step, or its workflow cannot be read");
+        return STATUS_NOT_FOUND;
+    }
+    return STATUS_OK;
+}
+
+bool mg_query_calls(struct mg_page *page, struct mg_query *query)
+{
+    const char *step;
+    if (!param_read(page, "step", &step)) {
+        return false;
+    }
+    const char *const order[] = {page->id, NULL}, *const calls[] = {page->id, step, NULL};
+    query_begin(query, "calls", render_calls);
+    query_add(query, NULL, MG_REPORT_ORDER, order);
+    query_add(query, NULL, MG_REPORT_ORDER_STEPS, order);
+    query_add(query, NULL, MG_REPORT_ORDER_EVENTS, order);
+    query_add(query, NULL, MG_REPORT_DOSSIER, order);
+    query_add(query, NULL, MG_REPORT_ARCHIVED_ORDER, order);
+    query_add(query, NULL, MG_REPORT_ARCHIVED_STEPS, order);
+    query_add(query, NULL, MG_REPORT_ARCHIVED_EVENTS, order);
+    query_add(query, NULL, MG_REPORT_ARCHIVED_DOSSIER, order);
+    query_add(query, NULL, MG_REPORT_CALLS, calls);
+    return (mg_order_id_is_valid(page->id, strlen(page->id)) && mg_name_is_valid(step, strlen(step))) ||
+           refuse(page, "calls: expected an order's id, and the name of one of its steps as step");
 }
 
 static unsigned int render_versions(const struct mg_query *query, const struct mg_table *tables,

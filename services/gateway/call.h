@@ -237,6 +237,12 @@ struct mg_lookup {
 void mg_lookup_begin(struct mg_call *call, const struct mg_lookup *lookup);
 void mg_lookup_again(struct mg_call *call); /* after a wait */
 
+/* ---- order_answer.c ---- */
+
+/* Answers with the order of these rows (MG_REPORT_ORDER_OF_CLIENT) and its explanation. For an order that is
+ * under way, or in error, the database is asked for its steps; for an ended one it is not. */
+void mg_order_answer(struct mg_call *call, const struct mg_rows *rows);
+
 /* ---- the calls of routes ---- */
 
 void mg_submit_run(struct mg_call *call);

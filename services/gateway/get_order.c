@@ -3,12 +3,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json_write.h"
 #include "gateway/call.h"
-#include "operator/table.h"
 
-#define WAIT_MAX_MS 60000          /* proxies in between may end a longer silence */
-#define ORDER_MAX   (1024u * 1024) /* the output has 64 KiB, the rest is short */
+#define WAIT_MAX_MS 60000 /* proxies in between may end a longer silence */
 
 /* ---- the lookup of an order, in the tables and then in the archive ---- */
 
@@ -81,30 +78,11 @@ static void posted_answer(struct mg_call *call)
     mg_call_answer(call, 200, mg_buf_slice(&json));
 }
 
-static void order_answer(struct mg_call *call, const struct mg_rows *rows)
-{
-    struct mg_table table = {0};
-    struct mg_buf json;
-    mg_buf_init(&json, ORDER_MAX);
-    if (mg_table_keep(&table, rows, false)) {
-        struct mg_json_writer writer = mg_json_spaced(&json);
-        mg_table_write_object(&writer, &table, 0, NULL);
-        mg_buf_append_text(&json, "\n");
-    }
-    mg_table_free(&table);
-    if (json.failed || json.len == 0) {
-        mg_call_refuse(call, 503, "no memory for the answer");
-    } else {
-        mg_call_answer(call, 200, mg_buf_slice(&json));
-    }
-    mg_buf_finish(&json);
-}
-
 static void order_found(struct mg_call *call, const struct mg_rows *rows, bool is_archived)
 {
     call->is_unknown = false;
     if (is_archived || mg_is_end(mg_rows_value(rows, 0, 3)) || !mg_wait_begin(call, mg_lookup_again)) {
-        order_answer(call, rows);
+        mg_order_answer(call, rows);
     }
 }
 

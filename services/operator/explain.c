@@ -4,14 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/forecast.h"
 #include "core/words.h"
+#include "json/scan.h"
 #include "operator/document.h"
 #include "operator/helpful_verbs.h"
+#include "operator/order_rows.h"
 #include "operator/steps.h"
 #include "wire/reply.h"
 
-/* Steps of one kind that the line names: the graph and `order show` have all. */
+/* Steps of one kind that a note names: the graph and `order show` have all. */
 #define STEPS_NAMED 3
+/* Its texts come from the database. */
+#define TEXT_MAX ((size_t)1024 * 1024)
 
 static bool is_word(const char *a, const char *b)
 {
@@ -24,136 +29,50 @@ static const char *reason_text(const char *word)
     return mg_reason_parse(word, strlen(word), &reason) ? mg_reason_text(reason) : word;
 }
 
+static bool has_reason(const struct mg_table *steps, int row, enum mg_reason reason)
+{
+    return is_word(mg_table_cell(steps, row, "reason"), mg_reason_name(reason));
+}
+
+/* A part of a line, after a semicolon if it has others. */
+static void part_begin(struct mg_buf *out)
+{
+    mg_buf_append_text(out, out->len > 0 ? "; " : "");
+}
+
 static void queue_of(const struct mg_table *order, const char *service, char queue[MG_QUEUE_NAME_SIZE])
 {
     mg_topology_request_queue(service, is_word(mg_table_cell(order, 0, "is_high"), "t"), queue);
 }
 
-static void breaker_write(struct mg_buf *out, const struct mg_table *services, const char *service)
-{
-    for (int row = 0; row < services->row_count; row++) {
-        if (is_word(mg_table_cell(services, row, "service"), service) &&
-            !is_word(mg_table_cell(services, row, "breaker"), "closed")) {
-            mg_buf_printf(out, "; agent %s reports breaker %s: %s", mg_table_cell(services, row, "instance"),
-                          mg_table_cell(services, row, "breaker"), mg_table_cell(services, row, "reason"));
-            return;
-        }
-    }
-}
-
-/* Appends the name of the operator and the reason if the service is paused. */
-static void pause_write(struct mg_buf *out, const struct mg_table *controlled, const char *service)
-{
-    for (int row = 0; row < controlled->row_count; row++) {
-        if (is_word(mg_table_cell(controlled, row, "service"), service) &&
-            is_word(mg_table_cell(controlled, row, "state"), "paused")) {
-            mg_buf_printf(out, "; paused by %s: %s", mg_table_cell(controlled, row, "by_whom"),
-                          mg_table_cell(controlled, row, "reason"));
-        }
-    }
-}
-
-static void queue_write(struct mg_buf *out, const struct mg_explain_queue *queue, const char *name)
-{
-    if (queue == NULL) {
-        return;
-    }
-    if (queue->consumers < 0) {
-        char command[MG_APPLY_COMMAND_SIZE];
-        mg_topology_apply_command(&name, 1, command);
-        mg_buf_printf(out, "; queue %s does not exist; run: %s", name, command);
-    } else if (queue->consumers == 0) {
-        mg_buf_printf(out, "; no agent consumes queue %s, which holds %lld requests", name,
-                      (long long)queue->ready);
-    }
-}
-
 /* Waits that end when the queue is declared or gets a consumer. */
 static bool is_queue_asked(const char *reason)
 {
-    return is_word(reason, "no_consumer") || is_word(reason, "unpublishable");
+    return is_word(reason, mg_reason_name(MG_REASON_NO_CONSUMER)) ||
+           is_word(reason, mg_reason_name(MG_REASON_UNPUBLISHABLE));
 }
 
 static bool is_running(const char *state)
 {
-    return is_word(state, "running") || is_word(state, "undo_running");
+    return is_word(state, mg_step_state_name(MG_STEP_RUNNING)) ||
+           is_word(state, mg_step_state_name(MG_STEP_UNDO_RUNNING));
 }
 
-/* The step is parked without a set time: the supervisor nudges it when the gate of its service opens. */
-static bool is_for_gate(const char *reason)
+/* The row of the step that holds the order where it is; -1: none. */
+static int step_choose(const struct mg_table *row, const struct mg_table *steps)
 {
-    return is_word(reason, "no_consumer") || is_word(reason, "breaker_open") ||
-           is_word(reason, "service_paused") || is_word(reason, "window_full");
+    const char *state = mg_table_cell(row, 0, "state");
+    struct mg_order order = {.step_count = steps->row_count < MG_STEPS_MAX ? steps->row_count : MG_STEPS_MAX};
+    (void)mg_order_state_parse(state, strlen(state), &order.state);
+    for (int i = 0; i < order.step_count; i++) {
+        mg_step_of_row(steps, i, &order.steps[i]);
+    }
+    return mg_forecast_step(&order);
 }
 
-static void step_write(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+static bool is_in(const struct mg_table *order, enum mg_order_state state)
 {
-    const struct mg_table *steps = facts->steps;
-    const char *state = mg_table_cell(steps, row, "state");
-    const char *service = mg_table_cell(steps, row, "service");
-    const char *reason = mg_table_cell(steps, row, "reason");
-    char queue[MG_QUEUE_NAME_SIZE];
-    queue_of(facts->order, service, queue);
-    mg_buf_printf(out, "step %s ", mg_table_cell(steps, row, "step"));
-    if (is_word(reason, mg_reason_name(MG_REASON_AWAITING_SIGNAL)) &&
-        mg_table_cell(steps, row, MG_STEPS_WHY)[0] != '\0') {
-        mg_buf_append_text(out, mg_table_cell(steps, row, MG_STEPS_WHY));
-        return; /* it calls nothing */
-    }
-    if (is_word(reason, mg_reason_name(MG_REASON_AWAITING_SIGNAL)) ||
-        is_word(reason, mg_reason_name(MG_REASON_SLEEPING))) {
-        mg_buf_printf(out, "waits until %s: %s", mg_table_cell(steps, row, "due_at"), reason_text(reason));
-        return;
-    }
-    if (is_running(state)) {
-        mg_buf_printf(out, "runs attempt %s (%s) at service %s until %s, through queue %s",
-                      mg_table_cell(steps, row, "attempt"), mg_table_cell(steps, row, "kind"), service,
-                      mg_table_cell(steps, row, "complete_by"), queue);
-        queue_write(out, facts->queue, queue);
-    } else if (is_word(reason, "no_consumer") && (facts->queue == NULL || facts->queue->consumers == 0)) {
-        mg_buf_printf(out, "waits: no agent consumes queue %s; start one: makegood-agent --service FILE",
-                      queue);
-    } else if (is_queue_asked(reason) && facts->queue != NULL && facts->queue->consumers < 0) {
-        mg_buf_printf(out, "for service %s waits", service);
-        queue_write(out, facts->queue, queue);
-    } else if (mg_table_cell(steps, row, "due_at")[0] != '\0' && is_for_gate(reason)) {
-        mg_buf_printf(out, "for service %s is parked: %s; it resumes when this ends (failures %s)", service,
-                      reason_text(reason), mg_table_cell(steps, row, "failure_count"));
-    } else if (is_word(reason, "asked_to_wait")) {
-        mg_buf_printf(out, "for service %s waits: the service asked to wait until %s (failures %s)", service,
-                      mg_table_cell(steps, row, "due_at"), mg_table_cell(steps, row, "failure_count"));
-    } else if (mg_table_cell(steps, row, "due_at")[0] != '\0') {
-        mg_buf_printf(out, "for service %s waits until %s: %s (failures %s)", service,
-                      mg_table_cell(steps, row, "due_at"), reason_text(reason),
-                      mg_table_cell(steps, row, "failure_count"));
-    } else {
-        mg_buf_printf(out, "for service %s is %s: %s", service, state, reason_text(reason));
-    }
-    const struct mg_slice code = mg_slice_of(mg_table_cell(steps, row, "error_code"));
-    if (mg_error_is(code, MG_ERROR_REASON_NOT_DONE_YET) ||
-        mg_error_is(code, MG_ERROR_REASON_ANSWER_UNCLEAR)) {
-        mg_buf_printf(out, "; %s", mg_table_cell(steps, row, "error_text"));
-    }
-    breaker_write(out, facts->services, service);
-    if (is_word(reason, "service_paused")) {
-        pause_write(out, facts->controlled, service);
-    }
-}
-
-/* The most important step: one that needs a person, then one that waits, then one that runs. On the way back
- * a step that failed is why the order turned back, and it waits for an undo. */
-static int step_choose(const struct mg_table *steps)
-{
-    static const char *const order[] = {"undo_failed", "undo_waiting", "undo_pending", "undo_running",
-                                        "failed",      "unknown",      "waiting",      "running"};
-    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-        for (int row = 0; row < steps->row_count; row++) {
-            if (is_word(mg_table_cell(steps, row, "state"), order[i])) {
-                return row;
-            }
-        }
-    }
-    return -1;
+    return is_word(mg_table_cell(order, 0, "state"), mg_order_state_name(state));
 }
 
 bool mg_explain_has_ended(const struct mg_table *order)
@@ -165,16 +84,19 @@ bool mg_explain_has_ended(const struct mg_table *order)
 
 bool mg_explain_asks_controlled(const struct mg_table *steps)
 {
-    int row = step_choose(steps);
-    return row >= 0 && is_word(mg_table_cell(steps, row, "reason"), "service_paused");
+    for (int row = 0; row < steps->row_count; row++) {
+        if (has_reason(steps, row, MG_REASON_SERVICE_PAUSED)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool mg_explain_asks_queue(const struct mg_table *order, const struct mg_table *steps,
                            char ret_queue[MG_QUEUE_NAME_SIZE])
 {
-    const char *state = mg_table_cell(order, 0, "state");
-    int row = step_choose(steps);
-    if (row < 0 || is_word(state, "error") || mg_explain_has_ended(order) ||
+    int row = step_choose(order, steps);
+    if (row < 0 || mg_explain_has_ended(order) ||
         (!is_running(mg_table_cell(steps, row, "state")) &&
          !is_queue_asked(mg_table_cell(steps, row, "reason")))) {
         return false;
@@ -183,137 +105,7 @@ bool mg_explain_asks_queue(const struct mg_table *order, const struct mg_table *
     return true;
 }
 
-/* One part of a cause, behind the parts before it. */
-static void part_write(struct mg_buf *out, struct mg_slice cause, const char *pointer, const char *first,
-                       const char *later, bool *has_part)
-{
-    struct mg_slice text = mg_json_find(cause, pointer);
-    if (text.len > strlen("\"\"") && mg_json_type_of(text) == MG_JSON_STRING) {
-        mg_buf_append_text(out, *has_part ? later : first);
-        (void)mg_json_string(text, out);
-        *has_part = true;
-    }
-}
-
-/* The cause as the client gets it, for an order that has turned back. */
-static void cause_write(struct mg_buf *out, const struct mg_table *order)
-{
-    struct mg_err err;
-    int64_t status;
-    bool has_part = false;
-    struct mg_slice cause = mg_slice_of(mg_table_cell(order, 0, "failure"));
-    if (cause.len == 0 || mg_document_check(cause, &err) != MG_OK) {
-        return; /* without memory the line lacks it */
-    }
-    part_write(out, cause, "/step", " (step ", "", &has_part);
-    part_write(out, cause, "/code", " (", ": ", &has_part);
-    part_write(out, cause, "/text", " (", ", ", &has_part);
-    if (has_part && mg_document_integer(cause, "/status", &status)) {
-        mg_buf_printf(out, ", HTTP status %lld", (long long)status);
-    }
-    mg_buf_append_text(out, has_part ? ")" : "");
-}
-
-/* The step's last failure, with the service's own words; or the reason of its guard. */
-static void failure_write(struct mg_buf *out, const struct mg_table *steps, int row)
-{
-    if (mg_steps_is_refused(steps, row)) {
-        mg_buf_printf(out, "; step %s is refused: %s", mg_table_cell(steps, row, "step"),
-                      mg_table_cell(steps, row, MG_STEPS_WHY));
-        return;
-    }
-    const char *message = mg_table_cell(steps, row, "error_message");
-    const char *body = mg_table_cell(steps, row, "error_body");
-    const char *text = mg_table_cell(steps, row, "error_text");
-    text = text[0] != '\0' ? text : reason_text(mg_table_cell(steps, row, "reason"));
-    mg_buf_printf(out, "; step %s is %s: %s%s%s%s%s", mg_table_cell(steps, row, "step"),
-                  mg_table_cell(steps, row, "state"), text, message[0] != '\0' ? ": " : "", message,
-                  body[0] != '\0' ? "; its answer: " : "", body);
-}
-
-/* The other steps that may have happened, and of which nobody knows it: a verb about one of them, or about
- * the order, leaves them in doubt. */
-static void doubts_write(struct mg_buf *out, const struct mg_table *steps, int named)
-{
-    int count = 0;
-    for (int row = 0; row < steps->row_count; row++) {
-        const char *state = mg_table_cell(steps, row, "state");
-        bool is_in_doubt = is_word(mg_table_cell(steps, row, "maybe"), "t") &&
-                           !is_word(state, mg_step_state_name(MG_STEP_DONE)) &&
-                           !is_word(state, mg_step_state_name(MG_STEP_UNDONE));
-        if (is_in_doubt && row != named && count++ < STEPS_NAMED) {
-            mg_buf_printf(out, "; step %s is %s, and may have happened", mg_table_cell(steps, row, "step"),
-                          state);
-        }
-    }
-    if (count > STEPS_NAMED) {
-        mg_buf_printf(out, "; so may %d more", count - STEPS_NAMED);
-    }
-}
-
-static void owed_write(struct mg_buf *out, const struct mg_table *owed)
-{
-    if (owed == NULL || owed->row_count == 0) {
-        return;
-    }
-    const char *number = mg_table_cell(owed, 0, "owed"), *given_up = mg_table_cell(owed, 0, "given_up");
-    if (!is_word(number, "0")) {
-        mg_buf_printf(out, "; queue %s has accepted no statuses since %s; delivery is retried",
-                      mg_table_cell(owed, 0, "reply_to"), mg_table_cell(owed, 0, "owed_since"));
-    }
-    if (!is_word(given_up, "0")) {
-        mg_buf_printf(out,
-                      "; statuses of %s events were given up, the last at %s, because no queue accepted them",
-                      given_up, mg_table_cell(owed, 0, "given_up_at"));
-    }
-}
-
-/* The steps in this state that have a reason; `words` stand between step and reason. */
-static void whys_write(struct mg_buf *out, const struct mg_table *steps, const char *state, const char *words)
-{
-    int count = 0;
-    for (int row = 0; row < steps->row_count; row++) {
-        const char *why = mg_table_cell(steps, row, MG_STEPS_WHY);
-        if (!is_word(mg_table_cell(steps, row, "state"), state) || why[0] == '\0') {
-            continue;
-        }
-        if (count++ < STEPS_NAMED) {
-            mg_buf_printf(out, "; step %s is %s: %s", mg_table_cell(steps, row, "step"), words, why);
-        }
-    }
-    if (count > STEPS_NAMED) {
-        mg_buf_printf(out, "; so %s %d more", count == STEPS_NAMED + 1 ? "is" : "are", count - STEPS_NAMED);
-    }
-}
-
-/* Unreadable results: the steps are done, and all that needs them fails. */
-static void unreadable_write(struct mg_buf *out, const struct mg_table *steps)
-{
-    for (int row = 0; row < steps->row_count; row++) {
-        const char *unreadable = mg_table_cell(steps, row, "unreadable");
-        if (unreadable[0] != '\0' && mg_table_cell(steps, row, "result")[0] == '\0') {
-            mg_buf_printf(out, "; step %s has a result that cannot be read: %s",
-                          mg_table_cell(steps, row, "step"), unreadable);
-        }
-    }
-}
-
-/* The branches of an order that goes forward, or has gone: taken back, they matter no more. */
-static void branches_write(struct mg_buf *out, const struct mg_table *order, const struct mg_table *steps)
-{
-    static const enum mg_order_state back[] = {MG_ORDER_COMPENSATING, MG_ORDER_COMPENSATED,
-                                               MG_ORDER_CANCELLED};
-    for (size_t i = 0; i < sizeof(back) / sizeof(back[0]); i++) {
-        if (is_word(mg_table_cell(order, 0, "state"), mg_order_state_name(back[i]))) {
-            return;
-        }
-    }
-    whys_write(out, steps, mg_step_state_name(MG_STEP_SKIPPED), "skipped");
-    whys_write(out, steps, MG_STEPS_NOT_YET, "not yet decided");
-    whys_write(out, steps, mg_step_state_name(MG_STEP_PENDING), "pending");
-}
-
-/* ---- lines ---- */
+/* ---- lines of orders with one key ---- */
 
 /* The order's own row of its line; -1: it has none. */
 static int line_row(const struct mg_explain_facts *facts)
@@ -335,84 +127,527 @@ const char *mg_explain_line_key(const struct mg_explain_facts *facts)
 
 static bool is_in_line(const struct mg_table *order)
 {
-    return is_word(mg_table_cell(order, 0, "state"), mg_order_state_name(MG_ORDER_PENDING)) &&
+    return is_in(order, MG_ORDER_PENDING) &&
            is_word(mg_table_cell(order, 0, "reason"), mg_reason_name(MG_REASON_IN_LINE));
 }
 
-static void in_line_write(struct mg_buf *out, const struct mg_explain_facts *facts)
+static void in_line_what(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+{
+    const char *before = mg_table_cell(facts->line, row, "before");
+    mg_buf_printf(out, ": in line for %s", mg_table_cell(facts->line, row, "key"));
+    if (is_word(before, "0")) {
+        mg_buf_append_text(out, ", at its head");
+    } else {
+        mg_buf_printf(out, " after %s other%s", before, is_word(before, "1") ? "" : "s");
+    }
+}
+
+/* The state of the first order of its line. */
+static void in_line_why(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
 {
     const struct mg_table *line = facts->line;
-    int row = line_row(facts);
-    if (row < 0) {
-        mg_buf_printf(out, ": %s", mg_reason_text(MG_REASON_IN_LINE));
-        return;
-    }
-    const char *before = mg_table_cell(line, row, "before"), *state = mg_table_cell(line, 0, "state");
-    mg_buf_printf(out, ": in line for %s", mg_table_cell(line, row, "key"));
-    if (is_word(before, "0")) {
-        mg_buf_append_text(out, ", at its head: it begins in a moment");
-        return;
-    }
-    mg_buf_printf(out, " after %s other%s; the head is %s, ", before, is_word(before, "1") ? "" : "s",
-                  mg_table_cell(line, 0, "order_id"));
-    if (is_word(state, mg_order_state_name(MG_ORDER_ERROR))) {
-        mg_buf_printf(out,
-                      "in error, last changed at %s: resume it, or let the next go with order release %s",
-                      mg_table_cell(line, 0, "updated_at"), mg_table_cell(line, 0, "order_id"));
+    const char *head = mg_table_cell(line, 0, "order_id"), *state = mg_table_cell(line, 0, "state");
+    if (is_word(mg_table_cell(line, row, "before"), "0")) {
+        mg_buf_append_text(out, "it is at the head of its line");
+    } else if (is_word(state, mg_order_state_name(MG_ORDER_ERROR))) {
+        mg_buf_printf(
+            out,
+            "the head is %s, in error, last changed at %s: resume it, or let the next go with order "
+            "release %s",
+            head, mg_table_cell(line, 0, "updated_at"), head);
     } else {
-        mg_buf_append_text(out, state);
+        mg_buf_printf(out, "the head is %s, %s", head, state);
+    }
+}
+
+/* ---- the first line: the present step ---- */
+
+/* An attempt by the policy: "attempt 2 of 5". */
+static void attempt_write(struct mg_buf *out, const char *before, const struct mg_table *steps, int row)
+{
+    const char *counted = mg_table_cell(steps, row, MG_STEPS_COUNTED);
+    const char *allowed = mg_table_cell(steps, row, MG_STEPS_ALLOWED);
+    if (allowed[0] != '\0' && !is_word(counted, "0")) {
+        mg_buf_printf(out, "%s%s of %s", before, counted, allowed);
+    }
+}
+
+static void running_what(struct mg_buf *out, const struct mg_table *steps, int row)
+{
+    const char *kind = mg_table_cell(steps, row, "kind"), *service = mg_table_cell(steps, row, "service");
+    if (is_word(kind, mg_kind_name(MG_KIND_VERIFY))) {
+        mg_buf_printf(out, "is asked about at service %s", service);
+        return;
+    }
+    bool is_undo = is_word(kind, mg_kind_name(MG_KIND_UNDO));
+    mg_buf_printf(out, "%s at service %s", is_undo ? "is being undone" : "runs", service);
+    attempt_write(out, ", attempt ", steps, row);
+}
+
+static void step_what(struct mg_buf *out, const struct mg_table *steps, int row)
+{
+    const char *word = mg_table_cell(steps, row, "state"), *service = mg_table_cell(steps, row, "service");
+    enum mg_step_state state = MG_STEP_PENDING;
+    (void)mg_step_state_parse(word, strlen(word), &state);
+    mg_buf_printf(out, "step %s ", mg_table_cell(steps, row, "step"));
+    switch (state) {
+    case MG_STEP_RUNNING:
+    case MG_STEP_UNDO_RUNNING:
+        running_what(out, steps, row);
+        break;
+    case MG_STEP_WAITING:
+        if (has_reason(steps, row, MG_REASON_SLEEPING)) {
+            mg_buf_printf(out, "waits until %s", mg_table_cell(steps, row, "due_at"));
+        } else if (has_reason(steps, row, MG_REASON_AWAITING_SIGNAL)) {
+            const char *why = mg_table_cell(steps, row, MG_STEPS_WHY);
+            mg_buf_append_text(out, why[0] != '\0' ? why : "waits for a signal");
+        } else {
+            mg_buf_printf(out, "waits for service %s", service);
+            attempt_write(out, ", after attempt ", steps, row);
+        }
+        break;
+    case MG_STEP_UNKNOWN:
+        mg_buf_printf(out, "is in doubt at service %s", service);
+        attempt_write(out, ", after attempt ", steps, row);
+        break;
+    case MG_STEP_UNDO_PENDING:
+    case MG_STEP_UNDO_WAITING:
+        mg_buf_printf(out, "is to be undone at service %s", service);
+        attempt_write(out, ", after attempt ", steps, row);
+        break;
+    case MG_STEP_UNDO_FAILED:
+        mg_buf_printf(out, "could not be undone at service %s", service);
+        break;
+    case MG_STEP_FAILED:
+        mg_buf_append_text(out, mg_steps_is_refused(steps, row) ? "is refused" : "has failed");
+        break;
+    case MG_STEP_PENDING:
+    case MG_STEP_DONE:
+    case MG_STEP_SKIPPED:
+    case MG_STEP_UNDONE:
+    case MG_STEP_STATE_COUNT:
+        mg_buf_printf(out, "is %s", word);
+        break;
+    }
+}
+
+static void what_write(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+{
+    const char *state = mg_table_cell(facts->order, 0, "state");
+    bool is_error = is_in(facts->order, MG_ORDER_ERROR);
+    mg_buf_printf(out, "order %s is %s%s", mg_table_cell(facts->order, 0, "order_id"), is_error ? "in " : "",
+                  state);
+    if (mg_explain_has_ended(facts->order) && !is_error) {
+        mg_buf_append_text(out, ": it has ended");
+    } else if (is_in_line(facts->order) && line_row(facts) >= 0) {
+        in_line_what(out, facts, line_row(facts));
+    } else if (row >= 0) {
+        mg_buf_append_text(out, ": ");
+        step_what(out, facts->steps, row);
+    }
+}
+
+/* ---- the second line: why, in the service's words ---- */
+
+static void breaker_write(struct mg_buf *out, const struct mg_table *services, const char *service)
+{
+    for (int row = 0; services != NULL && row < services->row_count; row++) {
+        if (is_word(mg_table_cell(services, row, "service"), service) &&
+            !is_word(mg_table_cell(services, row, "breaker"), "closed")) {
+            const char *reason = mg_table_cell(services, row, "reason");
+            part_begin(out);
+            mg_buf_printf(out, "agent %s reports breaker %s%s%s", mg_table_cell(services, row, "instance"),
+                          mg_table_cell(services, row, "breaker"), reason[0] != '\0' ? ": " : "", reason);
+            return;
+        }
+    }
+}
+
+/* The operator and the reason of a pause. False: no operator has paused the service. */
+static bool pause_write(struct mg_buf *out, const struct mg_table *controlled, const char *service)
+{
+    for (int row = 0; controlled != NULL && row < controlled->row_count; row++) {
+        if (is_word(mg_table_cell(controlled, row, "service"), service) &&
+            is_word(mg_table_cell(controlled, row, "state"), "paused")) {
+            const char *until = mg_table_cell(controlled, row, "paused_until");
+            mg_buf_printf(out, "service %s is paused by %s%s%s: %s", service,
+                          mg_table_cell(controlled, row, "by_whom"), until[0] != '\0' ? " until " : "", until,
+                          mg_table_cell(controlled, row, "reason"));
+            return true;
+        }
+    }
+    return false;
+}
+
+static void queue_write(struct mg_buf *out, const struct mg_explain_queue *queue, const char *name)
+{
+    if (queue == NULL) {
+        return;
+    }
+    if (queue->consumers < 0) {
+        char command[MG_APPLY_COMMAND_SIZE];
+        mg_topology_apply_command(&name, 1, command);
+        part_begin(out);
+        mg_buf_printf(out, "queue %s does not exist; run: %s", name, command);
+    } else if (queue->consumers == 0) {
+        part_begin(out);
+        mg_buf_printf(out,
+                      "no agent consumes queue %s, which holds %lld requests; start one: makegood-agent "
+                      "--service FILE",
+                      name, (long long)queue->ready);
+    }
+}
+
+/* One part of a cause, behind the parts before it. */
+static void cause_part(struct mg_buf *out, struct mg_slice cause, const char *pointer, const char *first,
+                       const char *later, bool *has_part)
+{
+    struct mg_slice text = mg_json_find(cause, pointer);
+    if (text.len > strlen("\"\"") && mg_json_type_of(text) == MG_JSON_STRING) {
+        mg_buf_append_text(out, *has_part ? later : first);
+        (void)mg_json_string(text, out);
+        *has_part = true;
+    }
+}
+
+/* The cause as the client gets it, for an order that has turned back. */
+static void cause_write(struct mg_buf *out, const struct mg_table *order)
+{
+    struct mg_err err;
+    int64_t status;
+    bool has_part = false;
+    const char *failure = mg_table_cell(order, 0, "failure"); /* the gateway's report names it otherwise */
+    struct mg_slice cause = mg_slice_of(failure[0] != '\0' ? failure : mg_table_cell(order, 0, "cause"));
+    if (cause.len == 0 || mg_document_check(cause, &err) != MG_OK) {
+        return; /* without memory the line lacks it */
+    }
+    cause_part(out, cause, "/step", " (step ", "", &has_part);
+    cause_part(out, cause, "/code", " (", ": ", &has_part);
+    cause_part(out, cause, "/text", " (", ", ", &has_part);
+    if (has_part && mg_document_integer(cause, "/status", &status)) {
+        mg_buf_printf(out, ", HTTP status %lld", (long long)status);
+    }
+    mg_buf_append_text(out, has_part ? ")" : "");
+}
+
+/* The step's last failure, with the service's own words. False: it has none, or no call was made. */
+static bool failure_write(struct mg_buf *out, const struct mg_table *steps, int row)
+{
+    const struct mg_slice code = mg_slice_of(mg_table_cell(steps, row, "error_code"));
+    const enum mg_error_reason reason = mg_error_facts_read(code).reason;
+    const char *text = mg_table_cell(steps, row, "error_text");
+    const char *message = mg_table_cell(steps, row, "error_message");
+    if (text[0] == '\0' || reason == MG_ERROR_REASON_SERVICE_PAUSED ||
+        reason == MG_ERROR_REASON_BREAKER_OPEN) {
+        return false;
+    }
+    part_begin(out);
+    mg_buf_printf(out, "%s%s%s", text, message[0] != '\0' ? ": " : "", message);
+    return true;
+}
+
+static void wait_why(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+{
+    const struct mg_table *steps = facts->steps;
+    const char *reason = mg_table_cell(steps, row, "reason");
+    const char *service = mg_table_cell(steps, row, "service");
+    bool is_paused = has_reason(steps, row, MG_REASON_SERVICE_PAUSED);
+    bool is_told = has_reason(steps, row, MG_REASON_NO_CONSUMER) && facts->queue != NULL &&
+                   facts->queue->consumers <= 0; /* by the queue itself */
+    if (has_reason(steps, row, MG_REASON_ASKED_TO_WAIT)) {
+        mg_buf_printf(out, "the service asked to wait until %s", mg_table_cell(steps, row, "due_at"));
+    } else if (!is_told && (!is_paused || !pause_write(out, facts->controlled, service))) {
+        mg_buf_append_text(out, reason_text(reason));
+    }
+    (void)failure_write(out, steps, row);
+}
+
+static void step_why(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+{
+    const struct mg_table *steps = facts->steps;
+    char queue[MG_QUEUE_NAME_SIZE];
+    bool is_out = is_running(mg_table_cell(steps, row, "state"));
+    queue_of(facts->order, mg_table_cell(steps, row, "service"), queue);
+    if (!is_out) {
+        wait_why(out, facts, row);
+    } else if (is_word(mg_table_cell(steps, row, MG_STEPS_COUNTED), "1") || !failure_write(out, steps, row)) {
+        mg_buf_append_text(out, "its request is out, and has no answer yet");
+    }
+    if (is_out || is_queue_asked(mg_table_cell(steps, row, "reason"))) {
+        queue_write(out, facts->queue, queue);
+    }
+    breaker_write(out, facts->services, mg_table_cell(steps, row, "service"));
+}
+
+static void error_why(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+{
+    const struct mg_table *order = facts->order;
+    const char *status = mg_table_cell(order, 0, "status_reason");
+    if (row < 0) { /* of its output, the status alone names the missing value */
+        mg_buf_append_text(out, status[0] != '\0' ? status : reason_text(mg_table_cell(order, 0, "reason")));
+        return;
+    }
+    mg_buf_append_text(out, reason_text(mg_table_cell(order, 0, "reason")));
+    const char *reason = reason_text(mg_table_cell(facts->steps, row, "reason"));
+    if (mg_steps_is_refused(facts->steps, row)) {
+        mg_buf_printf(out, ": %s", mg_table_cell(facts->steps, row, MG_STEPS_WHY));
+    } else if (!failure_write(out, facts->steps, row) && reason[0] != '\0') {
+        mg_buf_printf(out, "; %s", reason);
+    }
+}
+
+static void why_write(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+{
+    const struct mg_table *order = facts->order;
+    if (is_in(order, MG_ORDER_ERROR)) {
+        error_why(out, facts, row);
+        return;
+    }
+    const char *reason = reason_text(mg_table_cell(order, 0, "reason"));
+    if (mg_explain_has_ended(order) || is_in(order, MG_ORDER_COMPENSATING)) {
+        bool is_processed = reason[0] == '\0' && is_in(order, MG_ORDER_PROCESSED);
+        mg_buf_append_text(out, is_processed ? "every step is done or skipped" : reason);
+        cause_write(out, order);
+    }
+    if (mg_explain_has_ended(order)) {
+        return;
+    }
+    if (is_in_line(order)) {
+        if (line_row(facts) >= 0) {
+            in_line_why(out, facts, line_row(facts));
+        } else {
+            mg_buf_append_text(out, mg_reason_text(MG_REASON_IN_LINE));
+        }
+    } else if (row >= 0) {
+        struct mg_buf step;
+        mg_buf_init(&step, TEXT_MAX);
+        step_why(&step, facts, row);
+        if (step.len > 0) {
+            part_begin(out);
+            mg_buf_append_slice(out, mg_buf_slice(&step));
+        }
+        mg_buf_finish(&step);
+    } else {
+        part_begin(out);
+        mg_buf_append_text(out, "no request has been sent yet");
+    }
+}
+
+/* ---- the third line ---- */
+
+static void next_write(struct mg_explanation *explanation, const struct mg_explain_facts *facts, int row)
+{
+    const char *archived_on = mg_table_cell(facts->order, 0, "archived_on");
+    struct mg_buf *out = &explanation->next;
+    if (is_in(facts->order, MG_ORDER_ERROR)) {
+        mg_buf_append_text(out, "it needs an operator: ");
+        mg_operator_verbs_write(out, facts->order, facts->steps, facts->definition);
+    } else if (mg_explain_has_ended(facts->order)) {
+        mg_buf_append_text(out, "nothing");
+        if (archived_on[0] != '\0') {
+            mg_buf_printf(out, ": it was archived on %s, and it is read-only", archived_on);
+        }
+    } else {
+        mg_explain_next_write(explanation, facts, row);
+    }
+}
+
+/* ---- notes ---- */
+
+/* The body that the service refused with. */
+static void body_note(struct mg_buf *out, const struct mg_table *steps, int row)
+{
+    const char *body = row >= 0 ? mg_table_cell(steps, row, "error_body") : "";
+    if (body[0] != '\0') {
+        mg_buf_printf(out, "its answer: %s\n", body);
+    }
+}
+
+/* The other steps that may have happened, and of which nobody knows it: a verb about one of them, or about
+ * the order, leaves them in doubt. */
+static void doubts_note(struct mg_buf *out, const struct mg_table *steps, int named)
+{
+    int count = 0;
+    for (int row = 0; row < steps->row_count; row++) {
+        const char *state = mg_table_cell(steps, row, "state");
+        bool is_in_doubt = is_word(mg_table_cell(steps, row, "maybe"), "t") &&
+                           !is_word(state, mg_step_state_name(MG_STEP_DONE)) &&
+                           !is_word(state, mg_step_state_name(MG_STEP_UNDONE));
+        if (is_in_doubt && row != named && count++ < STEPS_NAMED) {
+            mg_buf_printf(out, "step %s is %s, and may have happened\n", mg_table_cell(steps, row, "step"),
+                          state);
+        }
+    }
+    if (count > STEPS_NAMED) {
+        mg_buf_printf(out, "%d more may have happened\n", count - STEPS_NAMED);
     }
 }
 
 /* The others that an order in error holds up. */
-static void holds_write(struct mg_buf *out, const struct mg_explain_facts *facts)
+static void holds_note(struct mg_buf *out, const struct mg_explain_facts *facts)
 {
     int row = line_row(facts);
     int64_t length = row < 0 ? 0 : strtoll(mg_table_cell(facts->line, row, "length"), NULL, 10);
     if (row >= 0 && is_word(mg_table_cell(facts->line, row, "before"), "0") && length > 1) {
-        mg_buf_printf(out, "; %lld others wait in line for %s: order release lets the next go",
+        mg_buf_printf(out, "%lld others wait in line for %s: order release lets the next go\n",
                       (long long)length - 1, mg_table_cell(facts->line, row, "key"));
     }
 }
 
-void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts)
+static void owed_note(struct mg_buf *out, const struct mg_table *owed)
 {
-    const struct mg_table *order = facts->order, *steps = facts->steps;
-    const char *state = mg_table_cell(order, 0, "state");
-    int row = step_choose(steps);
-    mg_buf_printf(out, "order %s is %s", mg_table_cell(order, 0, "order_id"), state);
-    if (is_word(state, "error")) {
-        bool is_of_output = row < 0 && is_word(mg_table_cell(order, 0, "reason"), "unrenderable");
-        mg_buf_printf(out, ": %s",
-                      is_of_output ? mg_table_cell(order, 0, "status_reason")
-                                   : reason_text(mg_table_cell(order, 0, "reason")));
-        if (row >= 0) {
-            failure_write(out, steps, row);
-        }
-        doubts_write(out, steps, row);
-        mg_buf_append_text(out, "; it needs an operator: ");
-        mg_operator_verbs_write(out, order, steps, facts->definition);
-        holds_write(out, facts);
-    } else if (mg_explain_has_ended(order)) {
-        const char *reason = reason_text(mg_table_cell(order, 0, "reason"));
-        const char *archived_on = mg_table_cell(order, 0, "archived_on");
-        mg_buf_printf(out, "%s%s", reason[0] != '\0' ? ", because " : "", reason);
-        cause_write(out, order);
-        mg_buf_append_text(out, ": it has ended");
-        if (archived_on[0] != '\0') {
-            mg_buf_printf(out, ", and was archived on %s: it is read-only", archived_on);
-        }
-    } else if (is_in_line(order)) {
-        in_line_write(out, facts);
-    } else if (row >= 0) {
-        cause_write(out, order);
-        mg_buf_append_text(out, ": ");
-        step_write(out, facts, row);
-    } else {
-        mg_buf_printf(out, ": no request has been sent yet; the supervisor checks it at %s",
-                      mg_table_cell(order, 0, "wake_at"));
+    if (owed == NULL || owed->row_count == 0) {
+        return;
     }
-    unreadable_write(out, steps);
-    branches_write(out, order, steps);
-    owed_write(out, facts->owed);
+    const char *number = mg_table_cell(owed, 0, "owed"), *given_up = mg_table_cell(owed, 0, "given_up");
+    if (!is_word(number, "0")) {
+        mg_buf_printf(out, "queue %s has accepted no statuses since %s; delivery is retried\n",
+                      mg_table_cell(owed, 0, "reply_to"), mg_table_cell(owed, 0, "owed_since"));
+    }
+    if (!is_word(given_up, "0")) {
+        mg_buf_printf(out,
+                      "statuses of %s events were given up, the last at %s, because no queue accepted them\n",
+                      given_up, mg_table_cell(owed, 0, "given_up_at"));
+    }
+}
+
+/* The steps in this state that have a reason; `words` stand between step and reason. */
+static void whys_note(struct mg_buf *out, const struct mg_table *steps, const char *state, const char *words)
+{
+    int count = 0;
+    for (int row = 0; row < steps->row_count; row++) {
+        const char *why = mg_table_cell(steps, row, MG_STEPS_WHY);
+        if (is_word(mg_table_cell(steps, row, "state"), state) && why[0] != '\0' && count++ < STEPS_NAMED) {
+            mg_buf_printf(out, "step %s is %s: %s\n", mg_table_cell(steps, row, "step"), words, why);
+        }
+    }
+    if (count > STEPS_NAMED) {
+        mg_buf_printf(out, "%d more step%s %s\n", count - STEPS_NAMED,
+                      count == STEPS_NAMED + 1 ? " is" : "s are", words);
+    }
+}
+
+/* Unreadable results: the steps are done, and all that needs them fails. */
+static void unreadable_note(struct mg_buf *out, const struct mg_table *steps)
+{
+    for (int row = 0; row < steps->row_count; row++) {
+        const char *unreadable = mg_table_cell(steps, row, "unreadable");
+        if (unreadable[0] != '\0' && mg_table_cell(steps, row, "result")[0] == '\0') {
+            mg_buf_printf(out, "step %s has a result that cannot be read: %s\n",
+                          mg_table_cell(steps, row, "step"), unreadable);
+        }
+    }
+}
+
+/* The branches of an order that goes forward, or has gone: taken back, they matter no more. */
+static void branches_note(struct mg_buf *out, const struct mg_table *order, const struct mg_table *steps)
+{
+    if (is_in(order, MG_ORDER_COMPENSATING) || is_in(order, MG_ORDER_COMPENSATED) ||
+        is_in(order, MG_ORDER_CANCELLED)) {
+        return;
+    }
+    whys_note(out, steps, mg_step_state_name(MG_STEP_SKIPPED), "skipped");
+    whys_note(out, steps, MG_STEPS_NOT_YET, "not yet decided");
+    whys_note(out, steps, mg_step_state_name(MG_STEP_PENDING), "pending");
+}
+
+static void notes_write(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+{
+    if (is_in(facts->order, MG_ORDER_ERROR)) {
+        body_note(out, facts->steps, row);
+        doubts_note(out, facts->steps, row);
+        holds_note(out, facts);
+    }
+    unreadable_note(out, facts->steps);
+    if (facts->has_branches) {
+        branches_note(out, facts->order, facts->steps);
+    }
+    owed_note(out, facts->owed);
+}
+
+/* ---- the whole ---- */
+
+/* Of an ended order the moment of its end; of others that of their last step forward or back. */
+static const char *since_of(const struct mg_explain_facts *facts)
+{
+    const char *since = facts->since != NULL ? mg_table_cell(facts->since, 0, "since") : "";
+    bool is_end = mg_explain_has_ended(facts->order) && !is_in(facts->order, MG_ORDER_ERROR);
+    return is_end || since[0] == '\0' ? mg_table_cell(facts->order, 0, "updated_at") : since;
+}
+
+void mg_explanation_init(struct mg_explanation *ret)
+{
+    *ret = (struct mg_explanation){.since = ""};
+    mg_buf_init(&ret->what, TEXT_MAX);
+    mg_buf_init(&ret->why, TEXT_MAX);
+    mg_buf_init(&ret->next, TEXT_MAX);
+    mg_buf_init(&ret->notes, TEXT_MAX);
+}
+
+void mg_explanation_make(struct mg_explanation *ret, const struct mg_explain_facts *facts)
+{
+    int row = step_choose(facts->order, facts->steps);
+    mg_explanation_init(ret);
+    what_write(&ret->what, facts, row);
+    why_write(&ret->why, facts, row);
+    next_write(ret, facts, row);
+    notes_write(&ret->notes, facts, row);
+    if (mg_moment_of(since_of(facts)) > 0) {
+        mg_time_format(mg_moment_of(since_of(facts)), ret->since);
+    }
+}
+
+void mg_explanation_free(struct mg_explanation *explanation)
+{
+    mg_buf_finish(&explanation->what);
+    mg_buf_finish(&explanation->why);
+    mg_buf_finish(&explanation->next);
+    mg_buf_finish(&explanation->notes);
+}
+
+/* The next note, without its end; absent: there is none. */
+static struct mg_slice note_take(struct mg_slice *rest)
+{
+    const char *end = rest->len > 0 ? memchr(rest->data, '\n', rest->len) : NULL;
+    struct mg_slice note = {rest->data, end != NULL ? (size_t)(end - rest->data) : rest->len};
+    size_t taken = end != NULL ? note.len + 1 : note.len;
+    *rest = (struct mg_slice){rest->data + taken, rest->len - taken};
+    return note;
+}
+
+void mg_explanation_write(struct mg_json_writer *json, const struct mg_explanation *explanation)
+{
+    struct mg_slice rest = mg_buf_slice(&explanation->notes);
+    mg_json_member_object(json, "explanation");
+    mg_json_member_text(json, "what", mg_buf_slice(&explanation->what));
+    mg_json_member_string_or_null(json, "since", explanation->since);
+    mg_json_member_text(json, "why", mg_buf_slice(&explanation->why));
+    mg_json_member_text(json, "next", mg_buf_slice(&explanation->next));
+    mg_json_member_string_or_null(json, "next_at", explanation->next_at);
+    mg_json_member_array(json, "notes");
+    while (rest.len > 0) {
+        mg_json_element_text(json, note_take(&rest));
+    }
+    mg_json_array_end(json);
+    mg_json_object_end(json);
+}
+
+static void line_format(struct mg_buf *out, const char *before, struct mg_slice text, int64_t now_ms)
+{
+    mg_buf_append_text(out, before);
+    mg_moments_format(out, text, now_ms);
+    mg_buf_append_text(out, "\n");
+}
+
+void mg_explanation_format(struct mg_buf *out, const struct mg_explanation *explanation, int64_t now_ms)
+{
+    struct mg_slice rest = mg_buf_slice(&explanation->notes);
+    line_format(out, "", mg_buf_slice(&explanation->what), now_ms);
+    mg_buf_append_text(out, explanation->since[0] != '\0' ? "since " : "");
+    mg_moments_format(out, mg_slice_of(explanation->since), now_ms);
+    line_format(out, explanation->since[0] != '\0' ? ": " : "", mg_buf_slice(&explanation->why), now_ms);
+    line_format(out, "next: ", mg_buf_slice(&explanation->next), now_ms);
+    while (rest.len > 0) {
+        line_format(out, "also: ", note_take(&rest), now_ms);
+    }
 }

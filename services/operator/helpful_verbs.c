@@ -1,57 +1,24 @@
 /* See helpful_verbs.h. */
 #include "operator/helpful_verbs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/order.h"
-#include "workflow/workflow.h"
+#include "operator/order_rows.h"
 
 /* The steps that a line names for one verb. */
 #define STEPS_NAMED 3
 
-static bool has(const struct mg_table *table, int row, const char *column, const char *word)
-{
-    return strcmp(mg_table_cell(table, row, column), word) == 0;
-}
-
 /* Moments count only as set or not: all of them have passed. */
-static bool step_read(const struct mg_table *steps, int row, struct mg_step *ret_step)
-{
-    const char *state = mg_table_cell(steps, row, "state"), *reason = mg_table_cell(steps, row, "reason");
-    const char *kind = mg_table_cell(steps, row, "kind");
-    if (!mg_step_state_parse(state, strlen(state), &ret_step->state)) {
-        return false; /* a step without a row: not yet, not reached */
-    }
-    (void)mg_reason_parse(reason, strlen(reason), &ret_step->reason);
-    (void)mg_kind_parse(kind, strlen(kind), &ret_step->kind);
-    ret_step->is_maybe = has(steps, row, "maybe", "t");
-    ret_step->is_accepted = has(steps, row, "is_accepted", "t");
-    ret_step->is_refused = has(steps, row, "is_refused", "t");
-    ret_step->is_undo_dispatched = has(steps, row, "is_undo_dispatched", "t");
-    ret_step->attempt = (uint32_t)strtoul(mg_table_cell(steps, row, "attempt"), NULL, 10);
-    ret_step->due_at_ms = has(steps, row, "due_at", "") ? 0 : 1;
-    return true;
-}
-
 static bool order_read(const struct mg_table *row, const struct mg_table *steps,
                        const struct mg_workflow *workflow, struct mg_order *ret_order)
 {
-    const char *state = mg_table_cell(row, 0, "state"), *goal = mg_table_cell(row, 0, "goal");
-    const char *reason = mg_table_cell(row, 0, "reason");
-    const struct mg_context context = {.now_ms = 2};
-    mg_order_init(&workflow->plan, &context, 0, ret_order);
-    ret_order->version = 1;
+    bool is_read = mg_order_of_rows(row, steps, workflow, ret_order);
     ret_order->complete_by_ms = 0;
-    for (int i = 0; i < steps->row_count; i++) {
-        int step = mg_workflow_step_index(workflow, mg_slice_of(mg_table_cell(steps, i, "step")));
-        if (step >= 0) {
-            (void)step_read(steps, i, &ret_order->steps[step]);
-        }
+    for (int i = 0; i < ret_order->step_count; i++) {
+        struct mg_step *step = &ret_order->steps[i];
+        step->complete_by_ms = step->quiet_at_ms = step->finish_by_ms = 0;
+        step->due_at_ms = step->due_at_ms != 0 ? 1 : 0;
     }
-    return mg_order_state_parse(state, strlen(state), &ret_order->state) &&
-           mg_goal_parse(goal, strlen(goal), &ret_order->goal) &&
-           mg_reason_parse(reason, strlen(reason), &ret_order->reason);
+    return is_read;
 }
 
 static struct mg_workflow *workflow_read(struct mg_slice definition)

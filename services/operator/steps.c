@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/forecast.h"
 #include "core/words.h"
 #include "operator/awaited.h"
+#include "operator/order_rows.h"
 
 /* A reason has a condition of at most 1 KiB (common/expr/expr.h) and some names. */
 #define WHY_MAX ((size_t)2048)
@@ -173,22 +175,28 @@ static bool missing_add(const struct mg_table *order, const struct mg_table *beg
 
 /* ---- the copy ---- */
 
+static const struct {
+    const char *name;
+    enum mg_value_type type;
+} ADDED[] = {
+    {MG_STEPS_WHY, MG_VALUE_TEXT}, {MG_STEPS_COUNTED, MG_VALUE_NUMBER}, {MG_STEPS_ALLOWED, MG_VALUE_NUMBER}};
+#define ADDED_COUNT ((int)(sizeof(ADDED) / sizeof(ADDED[0])))
+
 static bool head_copy(const struct mg_table *from, struct mg_table *to)
 {
     int columns = from->column_count;
-    to->columns = calloc((size_t)columns + 2, sizeof(char *));
-    to->types = calloc((size_t)columns + 1, sizeof(*to->types)); /* 0: a text */
+    to->columns = calloc((size_t)(columns + ADDED_COUNT) + 1, sizeof(char *));
+    to->types = calloc((size_t)(columns + ADDED_COUNT), sizeof(*to->types));
     if (to->columns == NULL || to->types == NULL) {
         return false;
     }
-    to->column_count = columns + 1;
-    for (int i = 0; i < columns; i++) {
-        to->columns[i] = strdup(from->columns[i]);
-        to->types[i] = from->types != NULL ? from->types[i] : MG_VALUE_TEXT;
-    }
-    to->columns[columns] = strdup(MG_STEPS_WHY);
-    to->types[columns] = MG_VALUE_TEXT;
-    for (int i = 0; i <= columns; i++) {
+    to->column_count = columns + ADDED_COUNT;
+    for (int i = 0; i < to->column_count; i++) {
+        bool is_added = i >= columns;
+        to->columns[i] = strdup(is_added ? ADDED[i - columns].name : from->columns[i]);
+        to->types[i] = is_added              ? ADDED[i - columns].type
+                       : from->types != NULL ? from->types[i]
+                                             : MG_VALUE_TEXT;
         if (to->columns[i] == NULL) {
             return false;
         }
@@ -227,6 +235,34 @@ static bool signals_put(const struct mg_table *from, const struct mg_workflow *w
     return is_done;
 }
 
+static bool number_put(struct mg_table *steps, int row, const char *column, uint32_t number)
+{
+    char text[16];
+    (void)snprintf(text, sizeof(text), "%u", number);
+    return mg_table_put(steps, row, column, text);
+}
+
+/* The attempts of steps that have begun to call. */
+static bool attempts_put(const struct mg_table *order_row, const struct mg_table *from,
+                         const struct mg_workflow *workflow, struct mg_table *to)
+{
+    struct mg_order order;
+    bool is_done = true;
+    if (!mg_order_of_rows(order_row, from, workflow, &order)) {
+        return true; /* a word of a newer version */
+    }
+    for (int row = 0; row < from->row_count && is_done; row++) {
+        int step = mg_workflow_step_index(workflow, mg_slice_of(mg_table_cell(from, row, "step")));
+        if (step < 0 || workflow->plan.steps[step].is_wait || order.steps[step].attempt == 0) {
+            continue;
+        }
+        uint32_t allowed, counted = mg_forecast_counted(&workflow->plan, &order, step, &allowed);
+        is_done =
+            number_put(to, row, MG_STEPS_COUNTED, counted) && number_put(to, row, MG_STEPS_ALLOWED, allowed);
+    }
+    return is_done;
+}
+
 static bool rows_copy(const struct mg_table *from, struct mg_table *to)
 {
     for (int row = 0; row < from->row_count; row++) {
@@ -258,10 +294,11 @@ bool mg_steps_complete(const struct mg_table *order, const struct mg_table *step
     }
     int added = workflow != NULL ? workflow->plan.step_count : 0;
     size_t rows = (size_t)steps->row_count + (size_t)added;
-    ret->cells = calloc(rows * ((size_t)steps->column_count + 1) + 1, sizeof(char *));
+    ret->cells = calloc(rows * (size_t)(steps->column_count + ADDED_COUNT) + 1, sizeof(char *));
     bool is_done = ret->cells != NULL && head_copy(steps, ret) && rows_copy(steps, ret) &&
                    signals_put(steps, workflow, ret) &&
-                   (workflow == NULL || missing_add(order, steps, workflow, ret));
+                   (workflow == NULL ||
+                    (attempts_put(order, steps, workflow, ret) && missing_add(order, steps, workflow, ret)));
     mg_workflow_destroy(workflow);
     return is_done;
 }

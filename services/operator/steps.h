@@ -13,7 +13,7 @@
 #define MG_STEPS_NOT_YET     "not yet"
 #define MG_STEPS_NOT_REACHED "not reached"
 
-/* The column that mg_steps_complete adds:
+/* The first column that mg_steps_complete adds:
  *
  * | the step is             | `why`                                                                    |
  * |-------------------------|--------------------------------------------------------------------------|
@@ -27,8 +27,13 @@
  * | any other               | SQL NULL                                                                 |
  */
 #define MG_STEPS_WHY "why"
+/* Two further columns: the attempts that the step's policy has counted in its present direction, and the
+ * number that it allows before a cool-down or the end. SQL NULL: the step calls nothing, has not begun, or
+ * its definition is unknown. */
+#define MG_STEPS_COUNTED "attempts_counted"
+#define MG_STEPS_ALLOWED "attempts_allowed"
 
-/* Copies the rows of MG_REPORT_ORDER_STEPS, with the column `why`, and with a row for each step that has
+/* Copies the rows of MG_REPORT_ORDER_STEPS, with the columns above, and with a row for each step that has
  * none, after them in the definition's order. `definition` is that of the order's version; absent or
  * unreadable: no rows are added. False: out of memory; the caller frees the part that was made. */
 bool mg_steps_complete(const struct mg_table *order, const struct mg_table *steps, struct mg_slice definition,

@@ -100,7 +100,7 @@ static int column_find(const struct mg_table *table, const char *name)
 const char *mg_table_cell(const struct mg_table *table, int row, const char *column)
 {
     int found = column_find(table, column);
-    if (found < 0 || row >= table->row_count) {
+    if (found < 0 || row < 0 || row >= table->row_count) {
         return "";
     }
     const char *cell = table->cells[row * table->column_count + found];
@@ -170,11 +170,9 @@ static void value_write(struct mg_json_writer *json, enum mg_value_type type, co
     }
 }
 
-/* The first `column_count` columns of a row. */
-static void row_write(struct mg_json_writer *json, const struct mg_table *table, int row, int column_count,
-                      const char *const *quoted)
+static void members_write(struct mg_json_writer *json, const struct mg_table *table, int row,
+                          int column_count, const char *const *quoted)
 {
-    mg_json_object_begin(json);
     for (int column = 0; column < column_count; column++) {
         const char *cell = table->cells[row * table->column_count + column];
         const char *name = table->columns[column];
@@ -185,7 +183,20 @@ static void row_write(struct mg_json_writer *json, const struct mg_table *table,
             value_write(json, is_text ? MG_VALUE_TEXT : table->types[column], name, cell);
         }
     }
+}
+
+/* The first `column_count` columns of a row. */
+static void row_write(struct mg_json_writer *json, const struct mg_table *table, int row, int column_count,
+                      const char *const *quoted)
+{
+    mg_json_object_begin(json);
+    members_write(json, table, row, column_count, quoted);
     mg_json_object_end(json);
+}
+
+void mg_table_write_members(struct mg_json_writer *json, const struct mg_table *table, int row)
+{
+    members_write(json, table, row, table->column_count, NULL);
 }
 
 void mg_table_write_object(struct mg_json_writer *json, const struct mg_table *table, int row,

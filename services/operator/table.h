@@ -25,7 +25,7 @@ void mg_table_free(struct mg_table *table);
 /* Moves the rows of `from` after those of `to` (empty at first), with their first `column_count` columns. A
  * row whose first cell is SQL NULL stays. False: out of memory; nothing was moved. */
 bool mg_table_move(struct mg_table *to, struct mg_table *from, int column_count);
-/* "" for SQL NULL, an unknown column or an unknown row. */
+/* "" for SQL NULL, an unknown column or an unknown row; -1 is one. */
 const char *mg_table_cell(const struct mg_table *table, int row, const char *column);
 /* Replaces the text of a cell; an unknown column is ignored. False: out of memory. */
 bool mg_table_put(struct mg_table *table, int row, const char *column, const char *text);
@@ -36,6 +36,8 @@ int mg_table_row_add(struct mg_table *table);
  * a string, for readers that would turn 14.00 into 14. */
 void mg_table_write_object(struct mg_json_writer *json, const struct mg_table *table, int row,
                            const char *const *quoted);
+/* The same, into an object that has begun. */
+void mg_table_write_members(struct mg_json_writer *json, const struct mg_table *table, int row);
 /* Writes all rows, each on a line. */
 void mg_table_write_array(struct mg_json_writer *json, const struct mg_table *table,
                           const char *const *quoted);

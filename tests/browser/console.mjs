@@ -106,11 +106,22 @@ test("what happened to an order? its id leads to its story", async () => {
   await visitor.page.keyboard.press("Enter");
   await visitor.sees("History");
   assert.equal(new URL(visitor.page.url()).pathname, `/orders/${COMPENSATED}`);
-  const story = await visitor.page.locator(".story > li").allTextContents();
+  const story = await visitor.page.locator('.chapter[data-key="by time"] .story > li').allTextContents();
   for (const [at, what] of [[0, /submitted/], [3, /book.*422.*compensating/s], [story.length - 1, /undone.*status to client: compensated/s]]) {
     assert.match(story[at], what);
   }
   assert.equal(await visitor.page.locator(".track-list li").count(), 3);
+  assert.deepEqual(await visitor.page.locator("main .panel > h2").allTextContents().then((names) => names.filter((name) => ["Steps", "Timeline", "History", "Details"].includes(name))),
+    ["Steps", "Timeline", "History", "Details"], "the steps stand before the history");
+  assert.match(await visitor.page.locator(".verdict .what").textContent(), /is compensated: it has ended/);
+  assert.match(await visitor.page.locator(".verdict .why").textContent(), /^Since .* ago\): a step failed \(step book/);
+  const chapters = await visitor.page.locator(".chapter > summary").allTextContents();
+  assert.equal(chapters.length, 4, "a line for each step, and one for all events");
+  for (const line of chapters) assert.match(line, /\d+ events?/);
+  await visitor.page.getByRole("button", {name: "Requests of step book"}).click();
+  await visitor.sees("Requests of step book");
+  assert.match(await visitor.page.locator("main details[data-key=do]").textContent(), /POST \/.*these bytes have gone out/s);
+  await visitor.judge("order-requests");
   await unfold(visitor);
   assert.match(await visitor.page.locator("main pre").filter({hasText: "ship_to"}).first().textContent(), /Étienne \\"Ti\\" Dupré/);
   await visitor.judge("order");
@@ -222,6 +233,9 @@ test("an order that waits has its coming steps in the picture, and an undo has i
     const {steps} = await pictureOf(visitor, id);
     assert.deepEqual(Object.keys(steps), ["seat", "charge", "insure", "policy", "transfer", "ticket"]);
     for (const step of ["insure", "policy", "transfer", "ticket"]) assert.match(steps[step], new RegExp(`^${step}: (not yet|pending)`));
+    assert.match(await visitor.page.locator(".verdict .next").textContent(), /^Next: as soon as payment takes requests: .* undo seat; the client is told compensated/);
+    const since = visitor.page.locator(".verdict .why [data-at]").first(), before = await since.textContent();
+    await until("the time goes on without a question to the server", async () => (await since.textContent()) !== before);
     await visitor.judge("graph-waits");
   } finally {
     await behave("carrier", "decline");

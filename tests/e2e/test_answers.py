@@ -80,6 +80,8 @@ def orders_ask(s, ask, ids):
     none = s.cluster.tool("order", "find", "none", "-o", ask.form, check=False)
     assert (none.returncode, none.stdout) == (3, ""), none
     ask("order explain", ids[0])
+    calls = ask("order calls", ids[0], "charge")
+    assert calls["requests"][0]["is_proved"] and calls["attempts"][0]["kind"] == "do", calls
     shown, whole = ask("order show", ids[0]), ask("order export", ids[0])
     assert {**whole, "exported_at": 0} == {name: shown[name] for name in whole} | {"exported_at": 0}, (whole, shown)
     ask("order settle", ids[0], "--step", "charge", "--outcome", "done", *WHY)

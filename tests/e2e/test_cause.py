@@ -53,7 +53,8 @@ def a_decline_reaches_client_and_operator_by_name(s):
         assert "code card_declined: the card was declined" in text, (words, text)
     for words in (("order", "explain", order.order_id), ("order", "show", order.order_id)):
         assert '{"error":{"code":"card_declined","message":"the card was declined"}}' in tool(*words), tool(*words)
-    assert "(step charge: card_declined, the card was declined, HTTP status 422): it has ended" in \
+    assert ": it has ended\n" in tool("order", "explain", turned.order_id)
+    assert "(step charge: card_declined, the card was declined, HTTP status 422)\n" in \
         tool("order", "explain", turned.order_id), tool("order", "explain", turned.order_id)
     groups = json.loads(tool("order", "list", "--group-by", "error", "-o", "json"))
     assert [(group["error"], group["count"]) for group in groups] == [("http_422/card_declined", 1)], groups
@@ -65,7 +66,7 @@ def a_decline_reaches_client_and_operator_by_name(s):
     console = Console(s)
     console.login("reader")
     seen = console.get(f"orders/{order.order_id}")
-    assert seen["dossier"]["order"]["failure"] == DECLINED and "card_declined: the card was declined" in seen["explanation"], seen
+    assert seen["dossier"]["order"]["failure"] == DECLINED and "card_declined: the card was declined" in seen["explanation"]["why"], seen
     assert seen["dossier"]["steps"][0]["error_message"] == "the card was declined", seen["dossier"]["steps"]
     assert [group["error"] for group in console.get("failures")["groups"]] == ["http_422/card_declined"]
     s.remote("payment").switch("order")

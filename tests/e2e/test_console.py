@@ -164,7 +164,7 @@ def the_console_shows_all_and_a_get_changes_nothing(s):
 
     seen = console.get(f"orders/{orders[0].order_id}")
     assert seen["dossier"]["order"]["state"] == "error" and "http_422" in json.dumps(seen["dossier"]), seen
-    assert "charge is failed" in seen["explanation"], seen["explanation"]
+    assert "charge has failed" in seen["explanation"]["what"], seen["explanation"]
     graph = seen["graph"]
     assert [node["step"] for node in graph["nodes"]] == ["charge"] and graph["edges"] == [], graph
     groups = console.get("failures")["groups"]

@@ -48,7 +48,8 @@ def a_branch_is_taken_or_not_and_the_join_runs_in_all(s):
     needs = 'step "express", which it needs, was skipped'
     assert f"\n  express          skipped       {why}\n  label            skipped       {needs}\n" in show, show
     assert f"facts: {why} by" in show and "pending → skipped: its condition is false\n" in show, show
-    assert f"is processed: it has ended; step express is skipped: {why}; step label is skipped: {needs}\n" in explain, explain
+    assert "is processed: it has ended\n" in explain and "\nnext: nothing\n" in explain, explain
+    assert f"also: step express is skipped: {why}\nalso: step label is skipped: {needs}\n" in explain, explain
     answer = json.loads(s.cluster.tool("order", "explain", orders[0][0].order_id, "-o", "json").stdout)
     assert {"step": "slow", "state": "skipped", "why": "state.express == 'skipped' was 'done' == 'skipped'"} in answer["steps"], answer
     dossier = json.loads(s.cluster.tool("order", "export", orders[1][0].order_id).stdout)
@@ -94,7 +95,7 @@ def a_refusal_by_a_guard_is_shown_with_the_values_of_that_moment(s):
     assert alert["text"].endswith(f"; step charge: {WHOLE}") and alert["error_code"] == "requirement", alert
     show, explain = (s.cluster.tool("order", verb, stopped.order_id).stdout for verb in ("show", "explain"))
     assert f"\n  charge           failed        refused: {WHOLE}\n" in show and f"facts: {WHOLE} by" in show, show
-    assert f"; step charge is refused: {WHOLE}; it needs an operator" in explain, explain
+    assert "in error: step charge is refused\n" in explain and f": {WHOLE}\nnext: it needs an operator" in explain, explain
     told = s.client.wait_status(hostile, "error")
     assert told["cause"]["code"] == "expression" and "takes more than" in told["cause"]["text"], told
     s.cluster.tool("order", "resume", stopped.order_id, "--set", "/qty=1", "--reason", "the shop has mended it")
@@ -105,7 +106,7 @@ def a_refusal_by_a_guard_is_shown_with_the_values_of_that_moment(s):
     show, explain = (s.cluster.tool("order", verb, waits.order_id).stdout for verb in ("show", "explain"))
     ahead = "it is refused unless payload.qty > 0, after step reserve"
     assert f"\n  charge           not yet       {ahead}\n" in show, show
-    assert f"; step charge is not yet decided: {ahead}; step ship is not yet decided: it runs when payload.coupon == 'X'" in explain, explain
+    assert f"also: step charge is not yet decided: {ahead}\nalso: step ship is not yet decided: it runs when payload.coupon == 'X'" in explain, explain
     s.cluster.tool("service", "resume", "inventory", "--reason", "seen")
     s.wait_state(waits, "processed")
     assert s.step(waits, "ship")["error_text"] == "payload.coupon == 'X' was 'Y' == 'X'", s.step(waits, "ship")

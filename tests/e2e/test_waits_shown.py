@@ -101,7 +101,7 @@ def two_people_approve_on_the_console_and_each_is_recorded(s):
     refused = console.post(address, answer, 409)["error"]
     assert refused == "the signal is refused: the step needs signals of several senders, and has this sender's", refused
     shown = console.get(f"orders/{order.order_id}")
-    assert "(1 of 2, by otto)" in shown["explanation"] and console.get(f"waiting?order={order.order_id}")["waiting"][0]["signed_by"] == "otto", shown
+    assert "(1 of 2, by otto)" in shown["explanation"]["what"] and console.get(f"waiting?order={order.order_id}")["waiting"][0]["signed_by"] == "otto", shown
     anns = Console(s, tokens={"operator": ("ann", TOKENS["operator"][1])})
     anns.login("operator")
     assert anns.post(address, answer)["text"] == "the signal is taken: its step is done"

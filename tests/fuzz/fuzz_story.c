@@ -122,15 +122,23 @@ static void explanation_is_plain(int steps_count)
         .queue = &queue,
         .definition = {cell(0, 0), strlen(cell(0, 0))},
         .owed = &order,
+        .line = &services,
+        .since = &order,
+        .has_branches = true,
     };
     char name[MG_QUEUE_NAME_SIZE];
+    struct mg_explanation explanation;
     struct mg_buf text;
     mg_buf_init(&text, STORY_MAX);
     if (mg_explain_asks_queue(&order, &steps, name)) {
         FUZZ_REQUIRE(memchr(name, '\0', sizeof(name)) != NULL && !fuzz_steers(name, strlen(name)));
     }
-    mg_explain_write(&text, &facts);
-    FUZZ_REQUIRE(!text.failed && !fuzz_steers(text.data, text.len) && lines_of(text.data, text.len) == 0);
+    mg_explanation_make(&explanation, &facts);
+    int notes = lines_of(explanation.notes.data, explanation.notes.len);
+    mg_explanation_format(&text, &explanation, 1);
+    FUZZ_REQUIRE(!text.failed && !fuzz_steers(text.data, text.len) &&
+                 lines_of(text.data, text.len) == 3 + notes);
+    mg_explanation_free(&explanation);
     mg_buf_finish(&text);
     mg_table_free(&order);
     mg_table_free(&steps);

@@ -87,7 +87,8 @@ static int columns_set(PGresult *result)
 static int row_count_of(enum mg_report report)
 {
     return report == MG_REPORT_PAGE_OPEN || report == MG_REPORT_ORDERS || report == MG_REPORT_SETTINGS ||
-                   report == MG_REPORT_FAILURES_LOOKED_AT || report == MG_REPORT_BULK_CHOICE
+                   report == MG_REPORT_FAILURES_LOOKED_AT || report == MG_REPORT_BULK_CHOICE ||
+                   report == MG_REPORT_ORDER_SINCE
                ? 1
                : servers.row_count;
 }
@@ -175,6 +176,8 @@ static const char *casts_of(enum mg_report report)
         return "ttttii";
     case MG_REPORT_LINE:
         return "tti";
+    case MG_REPORT_CALLS:
+        return "tt";
     case MG_REPORT_SCHEDULE_RUNS:
         return "ti";
     case MG_REPORT_FIGURES:
@@ -183,9 +186,12 @@ static const char *casts_of(enum mg_report report)
     case MG_REPORT_VERSIONS:
     case MG_REPORT_ORDER:
     case MG_REPORT_ORDER_STEPS:
+    case MG_REPORT_ORDER_SINCE:
     case MG_REPORT_DOSSIER:
     case MG_REPORT_ARCHIVED_ORDER:
     case MG_REPORT_ARCHIVED_STEPS:
+    case MG_REPORT_ORDER_EVENTS:
+    case MG_REPORT_ARCHIVED_EVENTS:
     case MG_REPORT_ARCHIVED_DOSSIER:
         return "t";
     default:

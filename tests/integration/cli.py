@@ -43,7 +43,7 @@ DONE, ERROR, USAGE, NOT_FOUND, CONFLICT, TIMED_OUT, UNAVAILABLE = range(7)
 READER_GONE = 141
 
 VERBS = [
-    "order submit", "order list", "order find", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
+    "order submit", "order list", "order find", "order show", "order watch", "order explain", "order calls", "order export", "order resume", "order restart",
     "order settle", "order skip", "order compensate", "order cancel", "order signal", "signal send", "order set-aside",
     "order readmit", "workflow check", "workflow load", "workflow list",
     "workflow show", "workflow draw", "workflow test", "workflow simulate", "workflow describe", "workflow diff", "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
@@ -449,7 +449,7 @@ class WrongInput(Case):
 class Away(Case):
     """Absent servers: one line, and exit code 6."""
 
-    DATABASE = ["order list", "order find x", "order show x", "order watch x", "order explain x", "order export x", "alert list",
+    DATABASE = ["order list", "order find x", "order show x", "order watch x", "order explain x", "order calls x y", "order export x", "alert list",
                 "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r",
                 "order set-aside x --reason r", "order readmit x --reason r",
                 "workflow show x", "workflow describe x", "workflow diff x 1 2", "service list", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "bulk list", "bulk show x",
@@ -1050,7 +1050,7 @@ class Answers(Case):
         self.assertEqual(shown["events"][0]["reason"], "line one\nline two\t\"quoted\"")
         self.assertTrue(done.stdout.startswith(as_printed({"explanation": shown["explanation"], "archived_on": None})[:-2] + ", "))
         self.assertIn('{"price": 14.00,\n "text": "\\u00e9"}', done.stdout)
-        self.assertIn("step charge runs attempt 1", shown["explanation"])
+        self.assertIn("step charge runs at service", shown["explanation"]["what"])
         dossier = json.loads(run("order", "export", self.order_id, code=DONE).stdout)
         self.assertEqual({**shown, "exported_at": ""}, {**dossier, "exported_at": "", "explanation": shown["explanation"], "archived_on": None})
         line = run("order", "show", self.order_id, "-o", "jsonl", code=DONE).stdout

@@ -193,7 +193,7 @@ START_TEST(a_step_has_its_attempts_by_kind)
     event("due", "book", "", "pending", "running", "none", 1, NULL);
     ck_assert_ptr_nonnull(
         strstr(told_of(&steps), "  charge           undone        attempts: 3 do, 1 undo, 3 verify, may have "
-                                "happened, last failure: payment answered 503\n"
+                                "happened, earlier failure: payment answered 503\n"
                                 "  ship             pending       no attempt\n\n"));
     free(cells[0]);
     cells[0] = strdup("7"); /* those before it are left out */

@@ -617,6 +617,13 @@ enum mg_report {
     MG_REPORT_ARCHIVED_STEPS,
     MG_REPORT_ARCHIVED_EVENTS,
     MG_REPORT_ARCHIVED_DOSSIER,
+    /* $1 order_id, $2 step: step, generation, undo_generation, do_digest, undo_digest, undo_result,
+     * was_skipped, is_asked (it is $2), in the workflow's order */
+    MG_REPORT_CALLS,
+    MG_REPORT_ORDER_SINCE, /* $1 order_id: since (it is where it is; NULL: it has no event), now; one row */
+    /* $1 order_id: the columns of MG_REPORT_ORDER_STEPS that its client may see, with since and now as above
+     * in each row; an order without steps has one row, and its step is NULL */
+    MG_REPORT_STEPS_OF_CLIENT,
     MG_REPORT_ORDER_ASIDE, /* $1 order: since, by_whom, reason; no row: it is not set aside */
     /* $1 order, or '' for all: order_id, since, reason, held_by (NULL: no lock is seen). Orders that wait
      * aside at schedulers, and overdue ones that sweeps pass by for their locks; the oldest first */

@@ -77,6 +77,16 @@ function ago(date) {
   return ms >= 0 ? `${duration(ms)} ago` : `in ${duration(-ms)}`;
 }
 
+const MOMENT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)/;
+
+/** A text with each moment in it as a time of day and its distance, which tick() renews. */
+export const moments = (text) => text.split(MOMENT).map((part, index) => (index % 2 === 0 ? part : [when(part), " (", h("span", {"data-at": part}, ago(new Date(part))), ")"]));
+
+/** Renews the distances of all moments in `element`. */
+export function tick(element) {
+  for (const span of element.querySelectorAll("[data-at]")) span.textContent = ago(new Date(span.dataset.at));
+}
+
 const KINDS = {
   good: ["processed", "done", "serving", "undone", "closed"],
   busy: ["processing", "running", "undo_running", "compensating", "asked", "canary"],

@@ -1,13 +1,14 @@
-// One order: the reason for its state, its time as bars, its story, and all stored data.
-import {h, morph, badge, bytes, duration, fact, kindOf, number, now, panel, plural, say, table, when} from "/dom.js";
+// One order: its three lines, its picture, its steps, its time as bars, its story, and all stored data.
+import {h, morph, badge, bytes, duration, fact, kindOf, moments, number, now, panel, plural, say, table, tick, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {trouble, watch} from "/app.js";
 import {actButton} from "/act.js";
-import {FOR_GATE, called, folded} from "/rounds.js";
+import {FOR_GATE, RUNS, called, folded} from "/rounds.js";
 import {graphShow} from "/graph.js";
 
 const EVENTS_SHOWN = 200; // the newest events of a long story; the rest on demand
 const AGAIN_MS = 1000;
+const TICK_MS = 1000;
 const ENDED = ["processed", "compensated", "cancelled"];
 
 // ---- the order's time ----
@@ -75,27 +76,91 @@ function roundsLine({rounds}) {
     h("span", {class: "soft"}, ` attempts ${first.transitions[0].attempt} to ${rounds.at(-1)[0].transitions[0].attempt}${failed.length > 0 ? `, ${number(failed.length)} failed: ${failed[0][1].reason}` : ""}`)));
 }
 
+/** The events of each step, and of the order alone: [[name, events]], in the order of the first event of each. */
+function chapters(events) {
+  const byName = new Map();
+  for (const event of events) {
+    const names = new Set([event.step, ...(event.transitions ?? []).map((change) => change.step)].filter(Boolean));
+    for (const name of names.size > 0 ? names : [""]) {
+      if (!byName.has(name)) byName.set(name, []);
+      byName.get(name).push(event);
+    }
+  }
+  return [...byName];
+}
+
+const entryLine = (entry) => (entry.rounds ? roundsLine(entry) : eventLine(entry));
+
+/** One line for a step: its events, the time that they span, and the newest; it opens to all of them. */
+function chapter([name, events]) {
+  const first = events[0], last = events.at(-1), runs = events.flatMap((event) => event.transitions ?? []).filter((change) => change.step === name && RUNS.includes(change.to)).length;
+  const newest = (last.transitions ?? []).filter((change) => !name || change.step === name).at(-1);
+  return h("details", {"data-key": name, class: "chapter"}, h("summary", {}, h("strong", {}, name || "order"), " ", newest && badge(newest.to),
+    ` ${plural(events.length, "event", "events")}${runs > 0 ? `, ${plural(runs, "request", "requests")}` : ""} in ${duration(Date.parse(last.at) - Date.parse(first.at))}, the last at `, when(last.at)),
+    h("ol", {class: "story"}, folded(events).map(entryLine)));
+}
+
 function story(dossier, shown, redraw) {
   const left = dossier.events.length - shown.events;
-  const older = dossier.left_out.events;
+  const older = dossier.left_out.events, events = dossier.events.slice(left > 0 ? left : 0);
   return panel("History", left > 0 && h("p", {}, h("button", {type: "button", onclick: () => { shown.events = Infinity; redraw(); }}, `Show the ${plural(left, "earlier event", "earlier events")}`)),
     older > 0 && h("p", {class: "soft"}, `${plural(older, "earlier event is", "earlier events are")} omitted.`),
-    h("ol", {class: "story"}, folded(dossier.events.slice(left > 0 ? left : 0)).map((entry) => (entry.rounds ? roundsLine(entry) : eventLine(entry)))));
+    chapters(events).map(chapter),
+    h("details", {"data-key": "by time", class: "chapter"}, h("summary", {}, `All ${plural(events.length, "event", "events")} by time`), h("ol", {class: "story"}, folded(events).map(entryLine))));
 }
 
 // ---- stored data ----
 
-function stepsShow(data) {
+/** As the policy counts them; the requests are more if some found no service, or asked only. */
+function attemptsOf(row) {
+  if (row.attempts_allowed === null) return number(row.attempt);
+  return [`${number(row.attempts_counted)} of ${number(row.attempts_allowed)}`,
+    Number(row.attempt) > row.attempts_counted && h("span", {class: "soft"}, ` ${plural(row.attempt, "request", "requests")}`)];
+}
+
+/** A failure that the reason has already, or, of a step that is over, that no call was made for a while. */
+const isUntold = (row) => (row.why !== null && row.why === row.error_text) || row.error_code === "result_unreadable"
+  || (["done", "undone"].includes(row.state) && ["breaker_open", "service_paused"].includes(row.error_code));
+
+/** Its requests, as they went out or would go out now, and the answers to them. */
+function callsShow({step, service, requests, attempts}, close) {
+  return panel(`Requests of step ${step}`,
+    h("p", {class: "soft"}, `The address (URL) and secret headers are those of the service file of ${service}. No other part of a request is left out.`),
+    requests.map((request) => h("details", {"data-key": request.kind, open: true}, h("summary", {}, h("strong", {}, request.kind), " ", h("code", {}, request.fault ? `cannot be built: ${request.fault}` : `${request.method} ${request.path}`),
+      request.is_proved === true && " these bytes have gone out", request.is_proved === false && " other bytes have gone out under this key"),
+    !request.fault && [h("dl", {class: "facts"}, fact("key", h("span", {class: "id"}, request.idempotency_key)),
+      fact("headers", request.headers && Object.entries(request.headers).map(([name, value]) => h("div", {}, h("code", {}, `${name}: ${value}`))))),
+      request.body !== null && bytes(`body of ${request.kind}`, request.body),
+      h("p", {}, h("button", {type: "button", onclick: () => copy(request.curl)}, "Copy as curl"))])),
+    table("Attempts", [
+      {name: "sent", cell: (row) => when(row.sent_at, {ms: true})},
+      {name: "request", cell: (row) => `${row.kind}, attempt ${row.attempt}`},
+      {name: "took", cell: (row) => (row.took_ms === null ? "no answer yet" : duration(row.took_ms))},
+      {name: "then", cell: (row) => [badge(row.state), row.answer && ` ${row.answer}`]},
+    ], attempts, {empty: "No request has gone out.", key: (row) => row.attempt}),
+    h("p", {}, h("button", {type: "button", onclick: close}, "Close")));
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say("copied");
+  } catch {
+    window.prompt("Copy this command:", text); // no clipboard without TLS
+  }
+}
+
+function stepsShow(data, openCalls) {
   return panel("Steps", table("Steps", [
     {name: "step", cell: (row) => row.step},
     {name: "state", cell: (row) => [badge(row.state), row.maybe && row.state !== "done" && " may have been executed"]},
     {name: "service", cell: (row) => row.service},
-    {name: "attempts", number: true, cell: (row) => number(row.attempt)},
-    {name: "failures", number: true, cell: (row) => number(row.failure_count)},
+    {name: "attempts", number: true, cell: attemptsOf},
     {name: "reason", cell: (row) => [row.why ?? (row.reason === "none" ? "" : words(row.reason)),
       row.due_at && !FOR_GATE.includes(row.reason) && row.reason !== "awaiting_signal" && [" until ", when(row.due_at)]]},
-    {name: "last failure", cell: (row) => (row.why !== null && row.why === row.error_text) || row.error_code === "result_unreadable" ? "" : [row.error_code && h("code", {}, row.error_code), " ", row.error_text ?? "", row.error_message ? `: ${row.error_message}` : "",
+    {name: "last failure", cell: (row) => isUntold(row) ? "" : [row.error_code && h("code", {}, row.error_code), " ", row.error_text ?? "", row.error_message ? `: ${row.error_message}` : "",
       row.error_body && h("details", {}, h("summary", {}, "answer"), bytes(`answer to ${row.step}`, row.error_body))]},
+    {name: "requests", cell: (row) => row.service && Number(row.attempt) > 0 && h("button", {type: "button", onclick: () => openCalls(row.step), "aria-label": `Requests of step ${row.step}`}, "Open")},
     {name: "result", cell: (row) => (row.result === null ? row.unreadable && `cannot be read: ${row.unreadable}` : h("details", {}, h("summary", {}, "show"), bytes(`result of ${row.step}`, row.result)))},
   ], data.steps, {empty: "No step has started.", key: (row) => row.step}));
 }
@@ -146,9 +211,19 @@ function acts(order, verbs, orderId, again) {
   }));
 }
 
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
+
+/** Three lines: the present step; since when and why; the next request. Further facts follow. */
+function verdict({explanation: {what, since, why, next, notes}}) {
+  return [h("p", {class: "what"}, moments(`${sentence(what)}.`)),
+    h("p", {class: "why"}, since && moments(`Since ${since}: `), moments(`${since ? why : sentence(why)}.`)),
+    h("p", {class: "next"}, h("strong", {}, "Next: "), moments(`${next}.`)),
+    notes.length > 0 && h("ul", {class: "notes"}, notes.map((note) => h("li", {}, moments(note))))];
+}
+
 export async function show({main, path}) {
   const orderId = decodeURIComponent(path.slice("/orders/".length));
-  const shown = {events: EVENTS_SHOWN};
+  const shown = {events: EVENTS_SHOWN, calls: null};
   let data = await get(`orders/${encodeURIComponent(orderId)}`), isAsking = false, isStopped = false;
   let announced = 0, timer = null; // the newest version of the stream's events; an answer may be an older one that the console kept
 
@@ -156,10 +231,22 @@ export async function show({main, path}) {
     const {order} = data.dossier;
     morph(main, h("div", {},
       h("div", {class: "head"}, h("h1", {}, "Order ", h("span", {class: "id"}, orderId)), badge(order.state)),
-      h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, h("p", {}, `${data.explanation[0].toUpperCase()}${data.explanation.slice(1)}.`), data.steps.some((step) => step.reason === "awaiting_signal") && h("p", {}, h("a", {class: "button", href: `/waiting/${encodeURIComponent(orderId)}`}, "Answer")),
+      h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, verdict(data), data.steps.some((step) => step.reason === "awaiting_signal") && h("p", {}, h("a", {class: "button", href: `/waiting/${encodeURIComponent(orderId)}`}, "Answer")),
         data.archived_on === "" && acts(order, data.verbs, orderId, again)),
-      graphShow(data.graph, data.steps), bars(data.dossier), story(data.dossier, shown, draw), stepsShow(data), factsShow(data.dossier, data.line), bytesShow(data)));
+      graphShow(data.graph, data.steps), stepsShow(data, callsOpen), shown.calls && callsShow(shown.calls, callsClose), bars(data.dossier), story(data.dossier, shown, draw), factsShow(data.dossier, data.line), bytesShow(data)));
   };
+  function callsClose() {
+    shown.calls = null;
+    draw();
+  }
+  async function callsOpen(step) {
+    try {
+      shown.calls = await get(`calls/${encodeURIComponent(orderId)}?${new URLSearchParams({step})}`);
+      draw();
+    } catch (error) {
+      trouble(`The requests of ${step} cannot be shown: ${error.message}.`);
+    }
+  }
   async function again() {
     if (isAsking) return;
     isAsking = true;
@@ -177,6 +264,7 @@ export async function show({main, path}) {
     if (!isStopped && announced > data.dossier.order.version) timer = setTimeout(again, AGAIN_MS);
   }
   draw();
+  const ticker = setInterval(() => tick(main), TICK_MS);
   const stop = watch({order: orderId}, {
     order: ({version}) => {
       announced = version;
@@ -184,5 +272,5 @@ export async function show({main, path}) {
     },
     overview: () => trouble(""),
   });
-  return () => { isStopped = true; clearTimeout(timer); stop(); };
+  return () => { isStopped = true; clearTimeout(timer); clearInterval(ticker); stop(); };
 }

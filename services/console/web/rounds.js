@@ -3,7 +3,7 @@
 
 const ROUND_MAX = 3; // sent, failed, parked at the closed gate
 const WAITS = ["waiting", "undo_waiting", "unknown"];
-const RUNS = ["running", "undo_running"];
+export const RUNS = ["running", "undo_running"];
 export const FOR_GATE = ["no_consumer", "breaker_open", "service_paused", "window_full"]; // a step with such a reason is parked without a set time
 
 /** The transition of an event that moves one step and causes no status; else null. */

@@ -1,0 +1,236 @@
+/* The third line of an explanation: the next request, or the end of a wait, by the core's forecast. */
+#include <string.h>
+
+#include "core/forecast.h"
+#include "core/words.h"
+#include "operator/explain.h"
+#include "operator/helpful_verbs.h"
+#include "operator/order_rows.h"
+
+/* Steps to be undone that the line names: the graph has all. */
+#define UNDOES_NAMED 4
+/* Bytes of a path: a line holds two of them. */
+#define PATH_SHOWN_MAX 40
+/* As the schedulers' options have them by default: only a moment of some seconds depends on them. */
+#define QUIESCE_MS 3000
+#define PARK_MS    1000
+
+struct outlook {
+    struct mg_buf *out;
+    const struct mg_workflow *workflow;
+    const struct mg_forecast *forecast;
+    int step;
+};
+
+void mg_explain_call_write(struct mg_buf *out, const struct mg_workflow *workflow, int step, int call)
+{
+    const struct mg_action *action = &workflow->steps[step].actions[call];
+    char path[PATH_SHOWN_MAX + 1];
+    if (!action->is_present) {
+        mg_buf_append_text(out, mg_call_name(call));
+        return;
+    }
+    struct mg_slice whole = action->path;
+    const char *reference = memmem(whole.data, whole.len, "${", 2);
+    size_t len = reference != NULL ? (size_t)(reference - whole.data) : whole.len;
+    len = mg_utf8_cut((struct mg_slice){whole.data, len}, PATH_SHOWN_MAX);
+    memcpy(path, whole.data, len);
+    path[len] = '\0';
+    mg_text_make_plain(path);
+    mg_buf_printf(out, "%s %s%s", action->method, path, len < whole.len ? "…" : "");
+}
+
+static void moment_write(struct mg_buf *out, const char *before, int64_t at_ms)
+{
+    char text[MG_TIME_TEXT_SIZE];
+    mg_time_format(at_ms, text);
+    mg_buf_printf(out, "%s%s", before, text);
+}
+
+static void call_write(const struct outlook *outlook, const struct mg_coming_request *request)
+{
+    mg_explain_call_write(outlook->out, outlook->workflow, outlook->step,
+                          request->asks_undone ? MG_CALL_UNDO_VERIFY : (int)request->kind);
+}
+
+static void attempt_write(struct mg_buf *out, const char *before, const struct mg_coming_request *request)
+{
+    if (request->number > 0) {
+        mg_buf_printf(out, "%s%s%sattempt %u of %u", before, request->is_cooled ? "a cool-down, then " : "",
+                      request->kind == MG_KIND_UNDO ? "undo " : "", request->number, request->allowed);
+    }
+}
+
+/* "sends POST /rooms", "asks GET /rooms/…", "undoes by DELETE /rooms/…" */
+static void request_write(const struct outlook *outlook, const struct mg_coming_request *request)
+{
+    static const char *const verbs[MG_KIND_COUNT] = {
+        [MG_KIND_DO] = "sends ", [MG_KIND_UNDO] = "undoes by ", [MG_KIND_VERIFY] = "asks "};
+    mg_buf_append_text(outlook->out, verbs[request->kind]);
+    call_write(outlook, request);
+}
+
+/* The request after one that fails. */
+static void again_write(const struct outlook *outlook)
+{
+    const struct mg_forecast *forecast = outlook->forecast;
+    const struct mg_coming_request *again = &forecast->again;
+    if (!again->is_known) {
+        return;
+    }
+    bool is_verify = forecast->request.kind == MG_KIND_VERIFY;
+    mg_buf_append_text(outlook->out, is_verify                              ? "; if absent: "
+                                     : forecast->coming == MG_COMING_ANSWER ? "; without it: "
+                                                                            : "; if it fails: ");
+    if (again->number > 0) {
+        attempt_write(outlook->out, "", again);
+    } else {
+        request_write(outlook, again);
+    }
+}
+
+/* "undo flight, hotel; the client is told compensated" */
+static void ending_write(const struct outlook *outlook, const struct mg_ending *ending)
+{
+    struct mg_buf *out = outlook->out;
+    for (int i = 0; i < ending->undone_count && i < UNDOES_NAMED; i++) {
+        mg_buf_printf(out, "%s%s", i == 0 ? "undo " : ", ", outlook->workflow->steps[ending->undone[i]].name);
+    }
+    if (ending->undone_count > UNDOES_NAMED) {
+        mg_buf_printf(out, " and %d more", ending->undone_count - UNDOES_NAMED);
+    }
+    mg_buf_append_text(out, ending->undone_count > 0 ? "; " : "");
+    if (ending->state == MG_ORDER_ERROR) {
+        mg_buf_append_text(out, "an operator must decide; ");
+    }
+    mg_buf_printf(out, "the client is told %s", mg_order_state_name(ending->state));
+}
+
+static void failure_write(const struct outlook *outlook, const char *before)
+{
+    if (outlook->forecast->failed.is_known) {
+        mg_buf_append_text(outlook->out, before);
+        ending_write(outlook, &outlook->forecast->failed);
+    }
+}
+
+/* An order on its way back shows the way to its end. */
+static void success_write(const struct outlook *outlook)
+{
+    if (outlook->forecast->request.kind == MG_KIND_UNDO || outlook->forecast->request.asks_undone) {
+        mg_buf_append_text(outlook->out, "; then ");
+        ending_write(outlook, &outlook->forecast->succeeded);
+    }
+}
+
+static void request_coming(const struct outlook *outlook)
+{
+    const struct mg_forecast *forecast = outlook->forecast;
+    const char *service = outlook->workflow->steps[outlook->step].service;
+    if (forecast->coming == MG_COMING_ANSWER) {
+        mg_buf_printf(outlook->out, "%s answers ", service);
+        call_write(outlook, &forecast->request);
+        moment_write(outlook->out, " by ", forecast->at_ms);
+    } else if (forecast->coming == MG_COMING_GATE) {
+        mg_buf_printf(outlook->out, "as soon as %s takes requests: ", service);
+        request_write(outlook, &forecast->request);
+    } else {
+        request_write(outlook, &forecast->request);
+        moment_write(outlook->out, " at ", forecast->at_ms);
+    }
+    attempt_write(outlook->out, ", ", &forecast->request);
+    again_write(outlook);
+    failure_write(outlook, forecast->again.is_known ? "; if that fails: " : "; if it fails: ");
+    success_write(outlook);
+}
+
+/* The end of the order's time comes first, or it alone has a moment. */
+static void expiry_write(const struct outlook *outlook)
+{
+    const struct mg_forecast *forecast = outlook->forecast;
+    bool is_earlier = forecast->at_ms == 0 || forecast->expires_at_ms < forecast->at_ms;
+    if (forecast->expires_at_ms != 0 && is_earlier && forecast->expired.is_known) {
+        moment_write(outlook->out, "; at ", forecast->expires_at_ms);
+        mg_buf_append_text(outlook->out, " the order's time is over: ");
+        ending_write(outlook, &forecast->expired);
+    }
+}
+
+static void outlook_write(const struct outlook *outlook)
+{
+    const struct mg_forecast *forecast = outlook->forecast;
+    switch (forecast->coming) {
+    case MG_COMING_REQUEST:
+    case MG_COMING_GATE:
+    case MG_COMING_ANSWER:
+        request_coming(outlook);
+        break;
+    case MG_COMING_SIGNAL:
+        mg_buf_append_text(outlook->out, "a signal ends the wait");
+        moment_write(outlook->out, ", by ", forecast->at_ms);
+        failure_write(outlook, "; without it: ");
+        break;
+    case MG_COMING_MOMENT:
+        moment_write(outlook->out, "the wait ends at ", forecast->at_ms);
+        break;
+    case MG_COMING_TURN:
+        mg_buf_append_text(outlook->out, "it begins when the orders before it in its line have ended");
+        break;
+    case MG_COMING_NOTHING:
+        mg_buf_append_text(outlook->out, "an operator or a service must tell whether the step happened");
+        break;
+    }
+    expiry_write(outlook);
+}
+
+/* Without the definition: the moment of the row alone. */
+static void bare_write(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+{
+    const char *wake_at = mg_table_cell(facts->order, 0, "wake_at");
+    const char *due_at = mg_table_cell(facts->steps, row, "due_at");
+    const char *at = due_at[0] != '\0' ? due_at : wake_at;
+    mg_buf_printf(out, "the supervisor looks at it%s%s", at[0] != '\0' ? " at " : " in a moment", at);
+}
+
+static int64_t now_of(const struct mg_explain_facts *facts)
+{
+    int64_t now_ms = facts->since != NULL ? mg_moment_of(mg_table_cell(facts->since, 0, "now")) : 0;
+    return now_ms > 0 ? now_ms : mg_clock_wall_ms();
+}
+
+static void forecast_write(struct mg_explanation *explanation, const struct mg_explain_facts *facts,
+                           const struct mg_workflow *workflow, int row)
+{
+    struct mg_order order;
+    struct mg_forecast forecast;
+    const struct mg_context context = {
+        .now_ms = now_of(facts), .quiesce_ms = QUIESCE_MS, .park_ms = PARK_MS, .known_results = UINT64_MAX};
+    int step = mg_workflow_step_index(workflow, mg_slice_of(mg_table_cell(facts->steps, row, "step")));
+    if (!mg_order_of_rows(facts->order, facts->steps, workflow, &order)) {
+        bare_write(&explanation->next, facts, row);
+        return;
+    }
+    mg_forecast_find(&workflow->plan, &context, &order, step, &forecast);
+    if (forecast.coming == MG_COMING_NOTHING && step < 0) {
+        bare_write(&explanation->next, facts, row);
+        return;
+    }
+    outlook_write(&(struct outlook){&explanation->next, workflow, &forecast, step});
+    if (forecast.at_ms != 0) {
+        mg_time_format(forecast.at_ms, explanation->next_at);
+    }
+}
+
+void mg_explain_next_write(struct mg_explanation *explanation, const struct mg_explain_facts *facts, int row)
+{
+    struct mg_workflow *workflow = NULL;
+    struct mg_err ignored; /* one of a newer version: the rows have the moment */
+    bool is_read = facts->definition.data != NULL &&
+                   mg_workflow_parse(facts->definition, NULL, &workflow, &ignored) == MG_OK;
+    if (is_read) {
+        forecast_write(explanation, facts, workflow, row);
+    } else {
+        bare_write(&explanation->next, facts, row);
+    }
+    mg_workflow_destroy(is_read ? workflow : NULL);
+}
