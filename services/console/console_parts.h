@@ -110,7 +110,7 @@ const char *mg_proxy_read(const struct mg_console_proxy *proxy, const struct mg_
 
 /* ---- report_cache.c: reports, read once for all viewers ---- */
 
-#define MG_REPORTS_MAX    9
+#define MG_REPORTS_MAX    10
 #define MG_PARAMS_MAX     9
 #define MG_PARAM_SIZE     256
 #define MG_QUERY_KEY_SIZE 4096

@@ -201,6 +201,7 @@ START_TEST(the_overview)
         200, "{\"figures\": [{\"figure\": \"a \\\"b\\\"\\ufffd\"},\n {\"figure\": \"a \\\"b\\\"\\ufffd\"}], "
              "\"groups\": [], \"services\": [{\"service\": null}], \"leader\": [], "
              "\"bulk\": [{\"state\": \"running\", \"filter\": {\"step\": \"a\"}}], \"runner\": [], "
+             "\"minutes\": [], \"order_minutes\": [], "
              "\"oldest\": {\"orders\": [" PAGE_ORDER
              "], \"looked_at\": 7, \"is_full\": true, \"back_to\": null, \"next\": null}, "
              "\"now_ms\": 1769862896789}");
@@ -287,7 +288,7 @@ START_TEST(lists)
     one_put(0, 1, "a", "b");
     one_put(1, 1, "c", "d");
     render(mg_query_services, NULL);
-    assert_written(200, "{\"services\": [{\"a\": \"b\"}], \"agents\": [{\"c\": \"d\"}]}");
+    assert_written(200, "{\"services\": [{\"a\": \"b\"}], \"agents\": [{\"c\": \"d\"}], \"minutes\": []}");
     render(mg_query_workflows, NULL);
     assert_written(200, "{\"workflows\": [{\"a\": \"b\"}], \"steps\": [{\"c\": \"d\"}], \"is_cut\": false}");
     render(mg_query_alerts, NULL);

@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 42 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 43 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -103,6 +103,9 @@ struct mg_beat {
     /* The last error of that work; of one that moves, why it takes no new orders; "": none. */
     char reason[MG_BEAT_REASON_SIZE];
     struct mg_slice orders_aside; /* process_state.orders_aside; borrowed for the call; absent: none */
+    /* Of a scheduler: orders that it has accepted, that ended, and that came into state error, since its start. */
+    bool has_orders;
+    int64_t accepted, ended, failed;
 };
 /* Writes the row of the process. */
 void mg_store_beat(struct mg_store *store, const struct mg_beat *beat, mg_store_done_fn *done, void *arg);
@@ -318,6 +321,7 @@ struct mg_service_state {
     /* For one process the row with the highest sequence stays; for process 0 the last row. */
     uint64_t process, sequence;
     bool is_prober; /* by its own state, it probes for all */
+    struct mg_slice calls; /* service_state.calls; absent: not known */
 };
 /* A new instance is refused while MG_SERVICE_INSTANCES_MAX others of its service have valid reports. So known
  * ones stay, however many names are invented. */
@@ -650,14 +654,21 @@ enum mg_report {
      * its undo), running, undone, or skipped; of the newest MG_STEPS_COUNTED_ORDERS orders of the last day,
      * whose number is in the column looked_at. By workflow, and by the step's place in its newest version */
     MG_REPORT_WORKFLOW_STEPS,
-    MG_REPORT_SERVICES, /* service_state */
+    MG_REPORT_SERVICES, /* service_state, and since when each agent's calls fail */
+    /* $1 service, or '' for all with calls: service, and of each minute of the last hour, the present one last:
+     * calls, failed, p95_ms (JSON arrays) */
+    MG_REPORT_SERVICE_MINUTES,
+    MG_REPORT_ORDER_MINUTES, /* the same of orders, one row: accepted, ended, failed */
     /* operator settings of each service, one row for each of its reporting agents: service, version,
      * is_paused, concurrency, rate_per_s, instance, breaker, is_ready; in this order. Without settings
      * version is 0, without an agent instance is '' */
     MG_REPORT_CONTROL,
     /* Each service with its agents as one row: settings, agents that apply them, calls that they may make
      * together (capacity), breakers that are not closed. A service without agents and settings is included if
-     * the newest version of a workflow names it (is_used). */
+     * the newest version of a workflow names it (is_used). since: it is paused, or no call is answered (NULL:
+     * neither); calls_per_s, p50_ms, p95_ms, failed_percent: of the last one to two minutes; error_code,
+     * error_text, error_at: the last failure; probe_at: when an open breaker lets a call through; waiting:
+     * steps parked for it, at most 10,000. */
     MG_REPORT_CONTROLLED,
     MG_REPORT_KEPT_SERVICES, /* service: of the workflow versions that open orders keep (of 100,000 orders) */
     MG_REPORT_LEADER,        /* supervisor_leader with age in ms */

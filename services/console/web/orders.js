@@ -6,7 +6,7 @@ import {go, trouble} from "/app.js";
 
 const STATES = [["", "any"], ["open", "open"], ["pending", "pending"], ["processing", "processing"], ["compensating", "compensating"],
   ["error", "error"], ["processed", "processed"], ["compensated", "compensated"], ["cancelled", "cancelled"]];
-const FIELDS = ["state", "workflow", "label", "step", "error", "since", "until"];
+const FIELDS = ["state", "workflow", "label", "step", "error", "since", "until", "waits_for"];
 
 const ORDER_COLUMNS = [
   {name: "order", cell: (row) => orderLink(row.order_id)},
@@ -96,6 +96,6 @@ export async function show({main, query}) {
       ...[note && h("p", {class: "soft"}, note), page.next !== null && h("p", {class: "row"}, more)].filter(Boolean));
   };
   main.append(h("h1", {}, "Orders"), h("section", {class: "panel", "aria-label": "Search"}, form(filter, workflows)),
-    panel(isFailures ? "Open failures, newest first" : filter.label === "" && ["open", "pending", "processing", "compensating"].includes(filter.state) ? "Open orders, oldest first" : "Newest first", list));
+    panel(filter.waits_for !== "" ? `Orders that wait for service ${filter.waits_for}, oldest first` : isFailures ? "Open failures, newest first" : filter.label === "" && ["open", "pending", "processing", "compensating"].includes(filter.state) ? "Open orders, oldest first" : "Newest first", list));
   draw();
 }
