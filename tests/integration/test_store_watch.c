@@ -145,6 +145,8 @@ static const struct mg_watched {
     /* the console */
     {MG_REPORT_SETTINGS, "", PAGES_SMALL, false},
     {MG_REPORT_SERVICES, "", PAGES_SMALL, false},
+    {MG_REPORT_SERVICE_MINUTES, "('')", PAGES_SMALL, false},
+    {MG_REPORT_ORDER_MINUTES, "", PAGES_SMALL, false},
     {MG_REPORT_WORKFLOWS, "", PAGES_OPEN, true},
     {MG_REPORT_WORKFLOW_STEPS, "", PAGES_STEPS, true},
     {MG_REPORT_VERSIONS, "('o-1 o-2 o-3')", PAGES_KEY, false},
@@ -163,6 +165,7 @@ static const struct mg_watched {
     {MG_REPORT_STATUSES_OF_CLIENT, "('shop', 'o-20', '0', '0', '100')", PAGES_KEY, false},
     /* the console */
     {MG_REPORT_PAGE_OPEN, "(" NOTHING ", '50')", PAGES_OPEN, true},
+    {MG_REPORT_PAGE_PARKED, "('payment', '', '50')", PAGES_OPEN, true},
     {MG_REPORT_PAGE_OPEN, "('pending', 'w', '-3600000', '', 'o-20100', '50')", PAGES_OPEN, true},
     {MG_REPORT_ORDERS, "(" NOTHING ", '50', '', '')", PAGES_LIST, true},
     {MG_REPORT_ORDERS, "('', '', '', '', '4102444800000000/o-7777', '50', '', '')", PAGES_LIST, true},

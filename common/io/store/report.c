@@ -20,7 +20,8 @@ _Static_assert((int)MG_ORDERS_STATE == MG_SQL_report_orders_state &&
                    (int)MG_ORDERS_LIMIT == MG_SQL_report_orders_limit &&
                    (int)MG_ORDERS_LABELS == MG_SQL_report_orders_labels &&
                    (int)MG_ORDERS_CLIENT == MG_SQL_report_orders_client &&
-                   (int)MG_ORDERS_PARAMS == MG_SQL_report_orders_params,
+                   (int)MG_ORDERS_PARAMS == MG_SQL_report_orders_params &&
+                   (int)MG_ORDERS_PARAMS == MG_SQL_report_client_orders_params,
                "the same");
 _Static_assert((int)MG_AWAITING_SIGNAL == MG_SQL_report_awaiting_signal &&
                    (int)MG_AWAITING_WORKFLOW == MG_SQL_report_awaiting_workflow &&
@@ -118,6 +119,7 @@ static const struct {
         " " MG_SQL_HELD_BY("1", "seen_at") " AS held_by"
         " FROM supervisor_leader"}, 0},
     [MG_REPORT_ORDERS] = REPORT(report_orders),
+    [MG_REPORT_CLIENT_ORDERS] = REPORT(report_client_orders),
     [MG_REPORT_FIND] = REPORT(report_find),
     [MG_REPORT_PAGE_OPEN] = REPORT(report_page_open),
     [MG_REPORT_PAGE_PARKED] = REPORT(report_page_parked),

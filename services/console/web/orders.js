@@ -8,11 +8,19 @@ const STATES = [["", "any"], ["open", "open"], ["pending", "pending"], ["process
   ["error", "error"], ["processed", "processed"], ["compensated", "compensated"], ["cancelled", "cancelled"]];
 const FIELDS = ["state", "workflow", "label", "step", "error", "since", "until", "waits_for"];
 
+/** The order's reason, and the step that waits: "charge waits for payment: breaker open". */
+export function why(row) {
+  const reason = row.reason === "none" ? "" : row.reason.replaceAll("_", " ");
+  if (!row.waits_step) return reason;
+  const waits = `${row.waits_step} waits${row.waits_service ? ` for ${row.waits_service}` : ""}: ${row.waits_reason.replaceAll("_", " ")}`;
+  return reason === "" ? waits : `${reason}; ${waits}`;
+}
+
 const ORDER_COLUMNS = [
   {name: "order", cell: (row) => orderLink(row.order_id)},
   {name: "state", cell: (row) => badge(row.state)},
   {name: "workflow", cell: (row) => row.workflow},
-  {name: "reason", cell: (row) => (row.reason === "none" ? "" : row.reason.replaceAll("_", " "))},
+  {name: "why", cell: why},
   {name: "line", cell: (row) => row.line ?? ""},
   {name: "failures", number: true, cell: (row) => number(row.failure_count)},
   {name: "created", cell: (row) => when(row.created_at)},

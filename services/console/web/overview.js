@@ -4,6 +4,7 @@ import {get} from "/api.js";
 import {trouble, watch} from "/app.js";
 import {SILENT_MS, bulkTable, isDriven} from "/bulk_list.js";
 import {orderChart, slowness} from "/charts.js";
+import {why} from "/orders.js";
 import {lastFailure, numberColumns, stateOf} from "/services.js";
 
 const OWED_LATE_MS = 300000; // as `makegood doctor` and the rule MakegoodStatusesOwed
@@ -107,7 +108,8 @@ function oldest(data) {
     {name: "order", cell: (row) => orderLink(row.order_id)},
     {name: "state", cell: (row) => badge(row.state)},
     {name: "workflow", cell: (row) => row.workflow},
-    {name: "reason", cell: (row) => (row.reason === "none" ? "" : row.reason.replaceAll("_", " "))},
+    {name: "why", cell: why},
+    {name: "since", cell: (row) => when(row.updated_at, {relative: true})},
     {name: "created", cell: (row) => when(row.created_at, {relative: true})},
   ], data.oldest.orders, {empty: "No order is open."}), data.oldest.orders.length > 0 && h("p", {}, h("a", {href: "/orders?state=open"}, "All open orders")));
 }

@@ -1,5 +1,6 @@
 -- Adds what agents and schedulers have counted since the last time to the present minute, and deletes minutes older than
--- an hour. The first report of a process is where its counting begins. Nothing happens if (epoch, holder) does not lead.
+-- an hour. A process that is not known yet counts from 0 if it began moments ago; otherwise from its first report on.
+-- Nothing happens if (epoch, holder) does not lead.
 -- In this folder: psql -f count_minutes.sql, with the values below.
 \set epoch '1'
 \set holder 'me'
@@ -14,11 +15,12 @@ WITH clock AS MATERIALIZED (
             ARRAY[(s.calls->>'count')::bigint, (s.calls->>'failed')::bigint] || (
                 SELECT array_agg(w.calls::bigint ORDER BY w.n)
                 FROM json_array_elements_text(s.calls->'within') WITH ORDINALITY AS w (calls, n)
-            ) AS counts
+            ) AS counts,
+            timestamptz 'epoch' + s.process * interval '1 ms' > c.now - interval '30 s' AS is_new
         FROM service_state s, clock c
         WHERE s.calls IS NOT NULL AND s.reported_at BETWEEN c.now - interval '15 s' AND c.now + interval '15 s'
         UNION ALL
-        SELECT '', p.instance, 0, p.orders
+        SELECT '', p.instance, 0, p.orders, p.started_at > c.now - interval '30 s'
         FROM process_state p, clock c
         WHERE p.kind = 'scheduler' AND p.orders IS NOT NULL
             AND p.seen_at BETWEEN c.now - interval '15 s' AND c.now + interval '15 s'
@@ -26,11 +28,11 @@ WITH clock AS MATERIALIZED (
     added AS MATERIALIZED (
         SELECT a.subject, array_agg(a.count ORDER BY a.n) AS counts
         FROM (
-            SELECT r.subject, u.n, sum(greatest(u.now - u.before, 0))::bigint AS count
+            SELECT r.subject, u.n, sum(greatest(u.now - coalesce(u.before, 0), 0))::bigint AS count
             FROM reported r
-            JOIN counted k USING (subject, instance, process),
-                unnest(r.counts, k.counts) WITH ORDINALITY AS u (now, before, n)
-            WHERE r.counts <> k.counts
+            LEFT JOIN counted k USING (subject, instance, process)
+            CROSS JOIN LATERAL unnest(r.counts, k.counts) WITH ORDINALITY AS u (now, before, n)
+            WHERE CASE WHEN k.counts IS NULL THEN r.is_new ELSE r.counts <> k.counts END
             GROUP BY r.subject, u.n
         ) a
         GROUP BY a.subject
