@@ -23,8 +23,8 @@ enum mg_metric_type {
     MG_HISTOGRAM_SIZES, /* of numbers of things: buckets of powers of two to 1024 */
 };
 
-/* Buckets of a histogram of seconds, by their upper bounds: 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5,
- * 10, 30, 60 s. */
+/* Buckets of a histogram of seconds, by their upper bounds: 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5,
+ * 5, 10, 30, 60 s. */
 #define MG_METRIC_BUCKETS 15
 
 struct mg_metrics;
@@ -43,8 +43,8 @@ void mg_metric_set(struct mg_metric *metric, double value);
 void mg_metric_silence(struct mg_metric *metric);
 void mg_metric_observe(struct mg_metric *metric, double value);
 double mg_metric_value(const struct mg_metric *metric); /* a histogram gives its count */
-/* The observations in each bucket alone; above the last bound they are in none. False: the series had no room,
- * and nothing is known. */
+/* The observations in each bucket alone; above the last bound they are in none. False: the series had no
+ * room, and nothing is known. */
 bool mg_metric_buckets(const struct mg_metric *histogram, uint64_t ret_counts[MG_METRIC_BUCKETS]);
 /* The sum of the counters of a name whose labels contain this text. */
 double mg_metrics_sum(const struct mg_metrics *metrics, const char *name, const char *label);

@@ -93,14 +93,15 @@ bool mg_breaker_state_parse(const char *word, size_t len, enum mg_breaker_state 
 /* The calls of an agent's process to a service, since the process began. */
 #define MG_CALL_BUCKETS MG_METRIC_BUCKETS
 struct mg_call_figures {
-    int64_t count;                    /* calls that ended, also those without an answer */
-    int64_t failed;                   /* of these, those without a whole answer, and those with a 5xx */
-    int64_t within[MG_CALL_BUCKETS];  /* calls by their duration (base/metrics.h) */
-    int64_t failing_since_ms;         /* by the database's clock; 0: the last call was answered, or none was made */
-    int64_t probe_at_ms;              /* while the breaker is open: when a call is tried again; 0: not known */
-    int64_t error_at_ms;              /* of the last failure; 0: there was none */
+    int64_t count;                   /* calls that ended, also those without an answer */
+    int64_t failed;                  /* of these, those without a whole answer, and those with a 5xx */
+    int64_t within[MG_CALL_BUCKETS]; /* calls by their duration (base/metrics.h) */
+    int64_t failing_since_ms; /* by the database's clock; 0: the last call was answered, or none was made */
+    int64_t probe_at_ms;      /* while the breaker is open: when a call is tried again; 0: not known */
+    int64_t error_at_ms;      /* of the last failure; 0: there was none */
     char error_code[MG_ERROR_CODE_MAX + 1];
-    char error_text[MG_ERROR_TEXT_MAX + 1]; /* the service's own sentence, or the agent's; it stands in no log */
+    char error_text[MG_ERROR_TEXT_MAX +
+                    1]; /* the service's own sentence, or the agent's; it stands in no log */
 };
 void mg_call_figures_write(const struct mg_call_figures *calls, struct mg_json_writer *json);
 

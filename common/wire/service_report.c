@@ -8,10 +8,11 @@
 #include "wire/message_write.h"
 #include "wire/reply.h"
 
-static const char *const NAMES[] = {"v",         "service",     "instance", "breaker",         "ready",
-                                    "in_flight", "concurrency", "reason",   "control_version", "process",
-                                    "sequence",  "prober",      "calls",    NULL};
-static const char *const CALLS_NAMES[] = {"count", "failed", "within", "failing_since", "probe_at", "error", NULL};
+static const char *const NAMES[] = {
+    "v",      "service",         "instance", "breaker",  "ready",  "in_flight", "concurrency",
+    "reason", "control_version", "process",  "sequence", "prober", "calls",     NULL};
+static const char *const CALLS_NAMES[] = {"count",    "failed", "within", "failing_since",
+                                          "probe_at", "error",  NULL};
 static const char *const ERROR_NAMES[] = {"code", "text", "at", NULL};
 static const char *const BREAKER_STATES[] = {"closed", "open", "half_open", NULL};
 
@@ -130,7 +131,8 @@ static void within_read(const struct mg_json_object *object, int64_t ret_within[
         ret_within[count++] = number;
     }
     if (count != MG_CALL_BUCKETS) {
-        mg_json_member_fault(object, MG_BAD_INPUT, "within", "expected %d whole numbers from 0 on", MG_CALL_BUCKETS);
+        mg_json_member_fault(object, MG_BAD_INPUT, "within", "expected %d whole numbers from 0 on",
+                             MG_CALL_BUCKETS);
     }
 }
 
@@ -145,8 +147,8 @@ static void calls_read(const struct mg_json_object *report, struct mg_service_re
     struct mg_slice value = mg_json_get_typed(report, "calls", MG_OPTIONAL, MG_JSON_OBJECT);
     struct mg_call_figures *calls = &ret_report->calls;
     struct mg_json_object object, error;
-    if (value.data == NULL ||
-        !mg_json_object_open(&object, report->faults, value, "/calls", CALLS_NAMES, MG_JSON_UNKNOWN_IGNORED)) {
+    if (value.data == NULL || !mg_json_object_open(&object, report->faults, value, "/calls", CALLS_NAMES,
+                                                   MG_JSON_UNKNOWN_IGNORED)) {
         return;
     }
     ret_report->has_calls = true;

@@ -18,15 +18,6 @@ CREATE TABLE counted (
     PRIMARY KEY (subject, instance)
 ) WITH (fillfactor = 50);
 
--- The last hour: at most 61 rows of a subject.
-CREATE TABLE minute_count (
-    subject text COLLATE "C" NOT NULL,
-    minute  timestamptz NOT NULL,
-    -- Of a service: calls, failed ones, and in 15 places the calls by their duration. Of the orders: accepted, ended, failed.
-    counts  bigint[] NOT NULL,
-    PRIMARY KEY (subject, minute)
-) WITH (fillfactor = 50);
-
 -- The duration that this share of a service's calls did not exceed, in ms, from their numbers by duration; NULL: no call.
 -- Within a bucket they count as spread evenly. The bounds are those of the agents' histograms (common/base/metrics.c).
 CREATE FUNCTION makegood_call_ms(counts bigint[], share double precision) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
@@ -43,3 +34,13 @@ CREATE FUNCTION makegood_call_ms(counts bigint[], share double precision) RETURN
         LIMIT 1
     ), 60000)::bigint END
 $$;
+
+-- The last hour: at most 61 rows of a subject.
+CREATE TABLE minute_count (
+    subject text COLLATE "C" NOT NULL,
+    minute  timestamptz NOT NULL,
+    -- Of a service: calls, failed ones, and in 15 places the calls by their duration. Of the orders: accepted, ended, failed.
+    counts  bigint[] NOT NULL,
+    p95_ms  bigint GENERATED ALWAYS AS (CASE WHEN subject <> '' THEN makegood_call_ms(counts, 0.95) END) STORED,
+    PRIMARY KEY (subject, minute)
+) WITH (fillfactor = 50);

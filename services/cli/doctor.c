@@ -310,19 +310,22 @@ static bool table_has(const struct mg_table *table, const char *service)
     return false;
 }
 
-/* Reports since when no call of a service is answered, and what it said last. While a breaker lets calls through,
- * that is no fault yet. */
-static void failing_check(struct doctor *doctor, const struct mg_table *controlled, int row, const char *state)
+/* Reports since when no call of a service is answered, and what it said last. While a breaker lets calls
+ * through, that is no fault yet. */
+static void failing_check(struct doctor *doctor, const struct mg_table *controlled, int row,
+                          const char *state)
 {
-    const char *since = mg_table_cell(controlled, row, "since"), *probe = mg_table_cell(controlled, row, "probe_at");
+    const char *since = mg_table_cell(controlled, row, "since"),
+               *probe = mg_table_cell(controlled, row, "probe_at");
     char detail[1024];
     if (since[0] == '\0' || mg_table_cell(controlled, row, "error_code")[0] == '\0') {
         return;
     }
-    (void)snprintf(detail, sizeof(detail), "%s answers no call since %s; last: %s, %s, at %s; %s steps wait%s%s",
-                   mg_table_cell(controlled, row, "service"), since, mg_table_cell(controlled, row, "error_code"),
-                   mg_table_cell(controlled, row, "error_text"), mg_table_cell(controlled, row, "error_at"),
-                   mg_table_cell(controlled, row, "waiting"), probe[0] != '\0' ? "; next probe at " : "", probe);
+    (void)snprintf(
+        detail, sizeof(detail), "%s answers no call since %s; last: %s, %s, at %s; %s steps wait%s%s",
+        mg_table_cell(controlled, row, "service"), since, mg_table_cell(controlled, row, "error_code"),
+        mg_table_cell(controlled, row, "error_text"), mg_table_cell(controlled, row, "error_at"),
+        mg_table_cell(controlled, row, "waiting"), probe[0] != '\0' ? "; next probe at " : "", probe);
     finding(doctor, mg_service_state_is_well(state), "service", detail);
 }
 

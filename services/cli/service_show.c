@@ -109,11 +109,11 @@ static void head_print(const struct shown *shown)
     line_print(shown, "paused to", "paused_until", "");
     line_print(shown, "limit", "concurrency", " calls at once");
     line_print(shown, "limit", "rate_per_s", " calls a second");
-    mg_print(stdout, "%-10s  %s of %s that %s agents may make at once\n", "calls now", cell_of(shown, "in_flight"),
-             cell_of(shown, "capacity"), cell_of(shown, "agents"));
+    mg_print(stdout, "%-10s  %s of %s that %s agents may make at once\n", "calls now",
+             cell_of(shown, "in_flight"), cell_of(shown, "capacity"), cell_of(shown, "agents"));
     if (cell_of(shown, "calls_per_s")[0] != '\0') {
-        mg_print(stdout, "%-10s  %s a second, half within %s ms, 95 of 100 within %s ms, %s %% failed\n", "calls",
-                 cell_of(shown, "calls_per_s"), cell_of(shown, "p50_ms"), cell_of(shown, "p95_ms"),
+        mg_print(stdout, "%-10s  %s a second, half within %s ms, 95 of 100 within %s ms, %s %% failed\n",
+                 "calls", cell_of(shown, "calls_per_s"), cell_of(shown, "p50_ms"), cell_of(shown, "p95_ms"),
                  cell_of(shown, "failed_percent"));
     }
     if (cell_of(shown, "error_code")[0] != '\0') {
@@ -126,7 +126,7 @@ static void head_print(const struct shown *shown)
 
 static enum mg_exit_code people_print(struct mg_cli *cli, const struct shown *shown)
 {
-    static const char *const columns[] = {"instance",    "breaker", "is_ready", "in_flight",
+    static const char *const columns[] = {"instance",    "breaker", "is_ready",      "in_flight",
                                           "concurrency", "reason",  "failing_since", NULL};
     head_print(shown);
     if (shown->minutes.row_count > 0) {

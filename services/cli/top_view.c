@@ -216,8 +216,8 @@ static void services_judge(const struct mg_top_view *view, struct reasons *reaso
         }
         if (!is_service_well(view, row)) {
             reason_add(reasons, "%s: %s%s%s%s%s", mg_table_cell(&view->services, row, "service"),
-                       mg_top_service_state(view, row), is_failing ? " for " : "", since, is_failing ? ", " : "",
-                       is_failing ? code : "");
+                       mg_top_service_state(view, row), is_failing ? " for " : "", since,
+                       is_failing ? ", " : "", is_failing ? code : "");
         }
     }
 }
@@ -325,7 +325,8 @@ static void moment_write(const char *iso, char *ret_text, size_t size)
 /* What operators set, else the last failure. */
 static void service_why_write(const struct mg_table *services, int row, char *ret_text, size_t size)
 {
-    const char *by = mg_table_cell(services, row, "by_whom"), *code = mg_table_cell(services, row, "error_code");
+    const char *by = mg_table_cell(services, row, "by_whom"),
+               *code = mg_table_cell(services, row, "error_code");
     const char *concurrency = mg_table_cell(services, row, "concurrency");
     const char *rate = mg_table_cell(services, row, "rate_per_s");
     const char *until = mg_table_cell(services, row, "paused_until");
@@ -352,8 +353,8 @@ static void service_why_write(const struct mg_table *services, int row, char *re
 }
 
 /* "-" for a number that is not known. */
-static void number_cell(const struct mg_table *table, int row, const char *column, const char *unit, char *ret_text,
-                        size_t size)
+static void number_cell(const struct mg_table *table, int row, const char *column, const char *unit,
+                        char *ret_text, size_t size)
 {
     const char *number = mg_table_cell(table, row, column);
     (void)snprintf(ret_text, size, "%s%s", number[0] != '\0' ? number : "-", number[0] != '\0' ? unit : "");

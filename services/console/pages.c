@@ -136,9 +136,8 @@ static bool filter_read(struct mg_page *page, struct filter *ret)
     return param_read(page, "state", &ret->state) && param_read(page, "workflow", &ret->workflow) &&
            param_read(page, "step", &ret->step) && param_read(page, "service", &ret->service) &&
            param_read(page, "error", &ret->error) && param_read(page, "after", &ret->after) &&
-           param_read(page, "waits_for", &ret->waits_for) &&
-           labels_read(page, ret->labels) && moment_read(page, "since", ret->since) &&
-           moment_read(page, "until", ret->until);
+           param_read(page, "waits_for", &ret->waits_for) && labels_read(page, ret->labels) &&
+           moment_read(page, "since", ret->since) && moment_read(page, "until", ret->until);
 }
 
 /* ---- JSON ---- */

@@ -5,9 +5,9 @@
  * one lead (lead.c). The leader sweeps (sweep.c), asks about parked steps (parked.c) and for statuses that
  * can be tried again (owed_retry.c). It publishes all of this as commands (ask.c). It keeps the alerts that
  * belong to no order (watch.c, readings.c, heartbeats.c), counts open orders and alerts (figures.c), and the
- * calls and orders of each minute (minute_count.c). It sends agents the operator settings and the health of their services (settings_relay.c, health.c). It has
- * ended orders moved to the archive (retire.c). A supervisor that cannot ask, because the broker is away,
- * does not lead.
+ * calls and orders of each minute (minute_count.c). It sends agents the operator settings and the health of
+ * their services (settings_relay.c, health.c). It has ended orders moved to the archive (retire.c). A
+ * supervisor that cannot ask, because the broker is away, does not lead.
  */
 #ifndef MG_SUPERVISOR_H
 #define MG_SUPERVISOR_H

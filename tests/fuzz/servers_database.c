@@ -86,7 +86,8 @@ static int columns_set(PGresult *result)
 /* Reports that have one row in any database have one row here. */
 static int row_count_of(enum mg_report report)
 {
-    return report == MG_REPORT_PAGE_OPEN || report == MG_REPORT_PAGE_PARKED || report == MG_REPORT_ORDERS || report == MG_REPORT_SETTINGS ||
+    return report == MG_REPORT_PAGE_OPEN || report == MG_REPORT_PAGE_PARKED || report == MG_REPORT_ORDERS ||
+                   report == MG_REPORT_CLIENT_ORDERS || report == MG_REPORT_SETTINGS ||
                    report == MG_REPORT_FAILURES_LOOKED_AT || report == MG_REPORT_BULK_CHOICE
                ? 1
                : servers.row_count;

@@ -408,9 +408,7 @@ START_TEST(each_report_answers)
         report(MG_REPORT_CONTROL, NULL, NULL, NULL),
         "service=payment version=1 is_paused=f concurrency=6 rate_per_s=0 instance=a breaker=open is_ready=t");
     assert_has(rig.text, "process=0 is_prober=f is_calling=t");
-    assert_has(
-        report(MG_REPORT_CONTROLLED, NULL, NULL, NULL),
-        "service=payment state=breaker open since=- ");
+    assert_has(report(MG_REPORT_CONTROLLED, NULL, NULL, NULL), "service=payment state=breaker open since=- ");
     assert_has(rig.text, "agents=1 obeying=1 in_flight=3 capacity=8 breakers_open=1 concurrency=6");
     assert_has(report(MG_REPORT_LEADER, NULL, NULL, NULL), "epoch=0");
     assert_has(report(MG_REPORT_COUNTS, NULL, NULL, NULL), "state=processing orders=1");

@@ -103,7 +103,8 @@ struct mg_beat {
     /* The last error of that work; of one that moves, why it takes no new orders; "": none. */
     char reason[MG_BEAT_REASON_SIZE];
     struct mg_slice orders_aside; /* process_state.orders_aside; borrowed for the call; absent: none */
-    /* Of a scheduler: orders that it has accepted, that ended, and that came into state error, since its start. */
+    /* Of a scheduler: orders that it has accepted, that ended, and that came into state error, since its
+     * start. */
     bool has_orders;
     int64_t accepted, ended, failed;
 };
@@ -320,7 +321,7 @@ struct mg_service_state {
     uint64_t control_version; /* version of the operator settings that it applies; 0: none received */
     /* For one process the row with the highest sequence stays; for process 0 the last row. */
     uint64_t process, sequence;
-    bool is_prober; /* by its own state, it probes for all */
+    bool is_prober;        /* by its own state, it probes for all */
     struct mg_slice calls; /* service_state.calls; absent: not known */
 };
 /* A new instance is refused while MG_SERVICE_INSTANCES_MAX others of its service have valid reports. So known
@@ -570,11 +571,11 @@ enum mg_awaiting_param {
  * since 1970 or, below 0, before now. */
 enum mg_report {
     /* A page of orders, newest first, of all or of one client: order_id, workflow, state, goal, reason,
-     * failure_count, created_at, updated_at, complete_by, line; waits_step, waits_service, waits_reason of the
-     * first step that waits (NULL: none does). Each row has its page, too: looked_at (orders
-     * read), back_to (time of the oldest of them), next (cursor of the next page or NULL). A page without
-     * orders has one row, whose order_id is NULL. For tables of any size a page reads at most some ten
-     * thousand rows; a page without a match may still have a next. */
+     * failure_count, created_at, updated_at, complete_by, line; waits_step, waits_service, waits_reason of
+     * the first step that waits (NULL: none does). Each row has its page, too: looked_at (orders read),
+     * back_to (time of the oldest of them), next (cursor of the next page or NULL). A page without orders has
+     * one row, whose order_id is NULL. For tables of any size a page reads at most some ten thousand rows; a
+     * page without a match may still have a next. */
     MG_REPORT_ORDERS,
     MG_REPORT_CLIENT_ORDERS, /* the same for a gateway: which step waits is not known */
     /* The same of open orders, oldest first; also is_full: open ones are left unread. $1 state, $2 workflow,
@@ -659,8 +660,8 @@ enum mg_report {
      * whose number is in the column looked_at. By workflow, and by the step's place in its newest version */
     MG_REPORT_WORKFLOW_STEPS,
     MG_REPORT_SERVICES, /* service_state, and since when each agent's calls fail */
-    /* $1 service, or '' for all with calls: service, and of each minute of the last hour, the present one last:
-     * calls, failed, p95_ms (JSON arrays) */
+    /* $1 service, or '' for all with calls: service, and of each minute of the last hour, the present one
+     * last: calls, failed, p95_ms (JSON arrays) */
     MG_REPORT_SERVICE_MINUTES,
     MG_REPORT_ORDER_MINUTES, /* the same of orders, one row: accepted, ended, failed */
     /* operator settings of each service, one row for each of its reporting agents: service, version,

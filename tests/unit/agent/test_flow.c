@@ -152,7 +152,8 @@ static const char *report_of_calls(void)
     return calls;
 }
 
-/* Would catch: a slow or failing service that looks as any other, and one that seems to fail after its repair. */
+/* Would catch: a slow or failing service that looks as any other, and one that seems to fail after its
+ * repair. */
 START_TEST(a_report_has_the_calls_and_the_last_failure)
 {
     flow_finish();
@@ -163,10 +164,12 @@ START_TEST(a_report_has_the_calls_and_the_last_failure)
     flow_linger(3000);
     flow_answer_status(0, 503, "{\"code\": \"MAINTENANCE\", \"message\": \"we are updating\"}");
     const char *calls = report_of_calls();
-    ck_assert_ptr_nonnull(strstr(calls, "{\"count\":1,\"failed\":1,\"within\":[0,0,0,0,0,0,0,0,0,0,0,1,0,0,0],"
-                                        "\"failing_since\":\"2"));
-    ck_assert_ptr_nonnull(strstr(calls, "\"error\":{\"code\":\"http_503/MAINTENANCE\",\"text\":\"we are updating\","
-                                        "\"at\":\"2"));
+    ck_assert_ptr_nonnull(strstr(calls,
+                                 "{\"count\":1,\"failed\":1,\"within\":[0,0,0,0,0,0,0,0,0,0,0,1,0,0,0],"
+                                 "\"failing_since\":\"2"));
+    ck_assert_ptr_nonnull(strstr(calls,
+                                 "\"error\":{\"code\":\"http_503/MAINTENANCE\",\"text\":\"we are updating\","
+                                 "\"at\":\"2"));
     flow_deliver(&(struct flow_request){.order_id = "o2", .left_ms = 60000});
     flow_wait_calls(2);
     flow_answer_status(1, 422, "");

@@ -56,11 +56,11 @@ START_TEST(an_overtaken_report_takes_no_newer_ones_place)
 END_TEST
 
 #define CALLS                                                                                                \
-    "{\"count\":2,\"failed\":1,\"within\":[0,0,0,0,0,0,0,0,0,0,0,0,0,1,0],"                                        \
+    "{\"count\":2,\"failed\":1,\"within\":[0,0,0,0,0,0,0,0,0,0,0,0,0,1,0],"                                  \
     "\"failing_since\":\"2026-01-31T12:34:56.789Z\"}"
 
-/* Would catch: numbers that are lost between agent and table; a newer agent's members, or a wrong text, in it;
- * and an older agent whose service seems to answer at once. */
+/* Would catch: numbers that are lost between agent and table; a newer agent's members, or a wrong text, in
+ * it; and an older agent whose service seems to answer at once. */
 START_TEST(the_calls_of_a_report_are_stored_as_json)
 {
     static const char *const bodies[] = {

@@ -4,7 +4,7 @@
 
 SELECT s.service, json_agg(coalesce(m.counts[1], 0) ORDER BY t.minute) AS calls,
     json_agg(coalesce(m.counts[2], 0) ORDER BY t.minute) AS failed,
-    json_agg(makegood_call_ms(m.counts, 0.95) ORDER BY t.minute) AS p95_ms
+    json_agg(m.p95_ms ORDER BY t.minute) AS p95_ms
 FROM (
     SELECT DISTINCT subject AS service
     FROM minute_count
