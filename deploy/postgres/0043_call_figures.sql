@@ -9,7 +9,7 @@ ALTER TABLE service_state ADD COLUMN calls json; -- the member `calls` of proto/
 ALTER TABLE process_state ADD COLUMN orders bigint[]; -- of a scheduler: orders accepted, ended, failed
 
 -- What the supervisor has added already.
-CREATE TABLE counted (
+CREATE TABLE counted_process (
     subject  text COLLATE "C" NOT NULL, -- a service; '': the orders
     instance text COLLATE "C" NOT NULL, -- an agent; a scheduler
     process  bigint NOT NULL,           -- of an agent; another one of this name counts from 0

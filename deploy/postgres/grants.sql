@@ -69,7 +69,7 @@ BEGIN
         ('makegood_supervisor', 'service_state', 'SELECT (service, instance, breaker, is_ready, in_flight, reported_at, reason,'
             ' process, is_prober, calls)'),
         -- counts the calls and orders of each minute
-        ('makegood_supervisor', 'counted', 'SELECT, INSERT, UPDATE, DELETE'),
+        ('makegood_supervisor', 'counted_process', 'SELECT, INSERT, UPDATE, DELETE'),
         ('makegood_supervisor', 'minute_count', 'SELECT, INSERT, UPDATE, DELETE'),
         -- moves ended orders to the archive, and sees how many
         ('makegood_supervisor', 'makegood_retire(bigint, text, integer)', 'EXECUTE'),

@@ -111,14 +111,14 @@ START_TEST(minutes_are_kept_for_an_hour)
         &rig,
         "INSERT INTO minute_count (subject, minute, counts) SELECT 'payment', date_trunc('minute', clock_timestamp())"
         "  - n * interval '1 minute', '{1,0,0}' FROM generate_series(0, 200) n;"
-        "INSERT INTO counted VALUES"
+        "INSERT INTO counted_process VALUES"
         " ('payment', 'old', 1, '{1}', clock_timestamp() - interval '2 hours'),"
         " ('payment', 'new', 1, '{1}', clock_timestamp())");
     count_as(7);
     const char *left = counts_of("payment");
     ck_assert_msg(strcmp(left, "61 0 0") == 0 || strcmp(left, "60 0 0") == 0, "%s",
                   left); /* a minute may end */
-    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(instance, ' ') FROM counted"), "new");
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(instance, ' ') FROM counted_process"), "new");
 }
 END_TEST
 

@@ -34,7 +34,7 @@ enum { COLUMN_SERVICE, COLUMN_REFUSED };
     "  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[]," \
     "   $7::bigint[]," \
     "   $8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::boolean[]," \
-    "   $13::json[])" \
+    "   $13::text[])" \
     "   AS i(n, service, instance, breaker, is_ready, in_flight, concurrency, reason, control_version," \
     "    process, sequence, is_prober, calls)" \
     "  WHERE " taken \
@@ -55,7 +55,7 @@ enum { COLUMN_SERVICE, COLUMN_REFUSED };
     " written AS (INSERT INTO service_state AS s (service, instance, breaker, is_ready, in_flight, concurrency," \
     "   reason, control_version, process, sequence, is_prober, calls)" \
     "  SELECT i.service, i.instance, i.breaker, i.is_ready, i.in_flight, i.concurrency, i.reason," \
-    "   i.control_version, i.process, i.sequence, i.is_prober, i.calls" \
+    "   i.control_version, i.process, i.sequence, i.is_prober, i.calls::json" \
     "  FROM reported i WHERE (i.service, i.instance) NOT IN (SELECT service, instance FROM refused)" \
     "  ORDER BY i.service, i.instance" \
     "  ON CONFLICT (service, instance) DO UPDATE SET breaker = excluded.breaker, is_ready = excluded.is_ready," \
@@ -68,7 +68,7 @@ static const struct mg_many_sql PUT_STATES = {
     .all = {"put_service_states", PUT_SERVICE_STATES(STATE_KEY " <> ALL ($14::text[])")},
     .keys = {"put_service_states_keys",
         "WITH unused AS (SELECT $1::bigint[], $4::text[], $5::boolean[], $6::bigint[], $7::bigint[], $8::text[], $9::bigint[],"
-        "  $10::bigint[], $11::bigint[], $12::boolean[], $13::json[])"
+        "  $10::bigint[], $11::bigint[], $12::boolean[], $13::text[])"
         " SELECT DISTINCT " STATE_KEY " FROM unnest($2::text[], $3::text[]) AS i(service, instance)"
         " WHERE " STATE_KEY " <> ALL ($14::text[])"},
     .among = {"put_service_states_among", PUT_SERVICE_STATES(STATE_KEY " = ANY ($14::text[])")},

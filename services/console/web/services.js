@@ -49,6 +49,12 @@ function settings(row) {
   return h("span", {class: "soft"}, limits(row), row.by_whom && ["; ", `${row.by_whom}: ${row.reason} `, when(row.set_at)], row.paused_until && ["; paused until ", when(row.paused_until)]);
 }
 
+function dense(title, ...children) {
+  const own = panel(title, ...children);
+  own.classList.add("dense");
+  return own;
+}
+
 function draw({services, agents, minutes}) {
   const known = new Map(minutes.map((row) => [row.service, row]));
   const p95 = {name: "p95 of the last hour", cell: (row) => {
@@ -57,7 +63,7 @@ function draw({services, agents, minutes}) {
   }};
   const numbers = numberColumns(known);
   return h("div", {}, h("h1", {}, "Services"),
-    panel("Calls of the last minute or two", table("Services", [
+    dense("Calls of the last minute or two", table("Services", [
       {name: "service", cell: (row) => row.service},
       {name: "state", cell: stateOf},
       ...numbers.slice(0, 1),
@@ -65,7 +71,7 @@ function draw({services, agents, minutes}) {
       ...numbers.slice(1, 4), p95, ...numbers.slice(4),
       {name: "last failure", cell: (row) => lastFailure(row) || "none"},
     ], services, {empty: "No workflow is loaded, and no agent has reported.", key: (row) => row.service})),
-    services.length > 0 && panel("Settings", table("Settings", [
+    services.length > 0 && dense("Settings", table("Settings", [
       {name: "service", cell: (row) => row.service},
       {name: "limits", cell: settings},
       {name: "calls under way", number: true, cell: (row) => `${number(row.in_flight)} of ${number(row.capacity)}`},

@@ -30,7 +30,7 @@ WITH clock AS MATERIALIZED (
         FROM (
             SELECT r.subject, u.n, sum(greatest(u.now - coalesce(u.before, 0), 0))::bigint AS count
             FROM reported r
-            LEFT JOIN counted k USING (subject, instance, process)
+            LEFT JOIN counted_process k USING (subject, instance, process)
             CROSS JOIN LATERAL unnest(r.counts, k.counts) WITH ORDINALITY AS u (now, before, n)
             WHERE CASE WHEN k.counts IS NULL THEN r.is_new ELSE r.counts <> k.counts END
             GROUP BY r.subject, u.n
@@ -38,7 +38,7 @@ WITH clock AS MATERIALIZED (
         GROUP BY a.subject
     ),
     remembered AS (
-        INSERT INTO counted AS k (subject, instance, process, counts, seen_at)
+        INSERT INTO counted_process AS k (subject, instance, process, counts, seen_at)
         SELECT r.subject, r.instance, r.process, r.counts, c.now
         FROM reported r, clock c
         ON CONFLICT (subject, instance) DO UPDATE
@@ -46,7 +46,7 @@ WITH clock AS MATERIALIZED (
         RETURNING 1
     ),
     forgotten AS (
-        DELETE FROM counted k
+        DELETE FROM counted_process k
         USING clock c
         WHERE k.seen_at < c.now - interval '1 hour'
             AND NOT EXISTS (SELECT FROM reported r WHERE r.subject = k.subject AND r.instance = k.instance)
