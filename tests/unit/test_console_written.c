@@ -101,7 +101,7 @@ static void assert_written(unsigned int expected, const char *text)
 
 /* ---- pages ---- */
 
-#define COLUMNS_MAX 14
+#define COLUMNS_MAX 17
 #define ROWS_MAX    60
 
 /* The tables of one page, by the index of its reports. Texts are constants, so nothing is freed. */

@@ -294,8 +294,11 @@ START_TEST(each_trouble_is_named)
     assert_reason("3 dead letters");
     view.queues[1] = (struct mg_top_queue){"agent.payment.requests", 5, 0};
     assert_reason("no consumer reads agent.payment.requests");
-    set(&view.services, SERVICES "payment|breaker open|2|2|0|8|2|||||");
+    set(&view.services, SERVICES "payment|breaker open|2|2|0|8|2|||||||||||||");
     assert_reason("payment: breaker open");
+    set(&view.services, SERVICES "payment|breaker open|2|2|0|8|2|||||"
+                                 "|2026-01-31T10:10:11.789Z|61000|1|9|100|3|http_503|maintenance");
+    assert_reason("payment: breaker open for 1m01s, http_503");
     set(&view.services, USED "travle|no agent|0|0|0|0|0||||||t");
     assert_reason("travle: no agent");
     set(&view.services, USED "travle|no agent|0|0|0|0|0||||||t");

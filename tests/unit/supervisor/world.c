@@ -1,6 +1,8 @@
 /* See world.h. */
 #include "world.h"
 
+#include "io/store/minutes.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

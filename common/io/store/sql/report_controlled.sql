@@ -67,10 +67,10 @@ LEFT JOIN LATERAL (
     SELECT array_agg(n.count ORDER BY n.n) AS counts,
         extract(epoch FROM clock_timestamp() - date_trunc('minute', clock_timestamp()) + interval '1 minute') AS seconds
     FROM (
-        SELECT u.n, sum(u.count)::bigint AS count
-        FROM minute_count k, unnest(k.counts) WITH ORDINALITY AS u (count, n)
+        SELECT e.n, sum(e.count)::bigint AS count
+        FROM minute_count k, unnest(k.counts) WITH ORDINALITY AS e (count, n)
         WHERE k.subject = coalesce(c.service, s.service, u.service) AND k.minute >= date_trunc('minute', clock_timestamp()) - interval '1 minute'
-        GROUP BY u.n
+        GROUP BY e.n
     ) n
 ) m ON true
 ORDER BY service
