@@ -24,6 +24,7 @@ static const struct bucket SECONDS[] = {
     {0.05, "0.05"},   {0.1, "0.1"},       {0.25, "0.25"},   {0.5, "0.5"},   {1, "1"},
     {2.5, "2.5"},     {5, "5"},           {10, "10"},       {30, "30"},     {60, "60"}};
 #define SECONDS_COUNT (sizeof(SECONDS) / sizeof(SECONDS[0]))
+_Static_assert(SECONDS_COUNT == MG_METRIC_BUCKETS, "the same");
 /* Up to the largest batch. */
 static const struct bucket SIZES[] = {{1, "1"},     {2, "2"},     {4, "4"},      {8, "8"},
                                       {16, "16"},   {32, "32"},   {64, "64"},    {128, "128"},
@@ -196,6 +197,25 @@ void mg_metric_observe(struct mg_metric *metric, double value)
 double mg_metric_value(const struct mg_metric *metric)
 {
     return is_histogram(metric) ? (double)metric->count : metric->value;
+}
+
+bool mg_metric_buckets(const struct mg_metric *histogram, uint64_t ret_counts[MG_METRIC_BUCKETS])
+{
+    assert(histogram->is_overflow || histogram->type == MG_HISTOGRAM);
+    memcpy(ret_counts, histogram->buckets, sizeof(histogram->buckets));
+    return !histogram->is_overflow;
+}
+
+double mg_metrics_sum(const struct mg_metrics *metrics, const char *name, const char *label)
+{
+    double sum = 0;
+    for (int i = 0; i < metrics->count; i++) {
+        const struct mg_metric *metric = &metrics->series[i];
+        if (strcmp(metric->name, name) == 0 && strstr(metric->labels, label) != NULL) {
+            sum += metric->value;
+        }
+    }
+    return sum;
 }
 
 static void append_number(struct mg_buf *buf, double value)

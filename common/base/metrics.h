@@ -6,6 +6,7 @@
 #ifndef MG_BASE_METRICS_H
 #define MG_BASE_METRICS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -21,6 +22,10 @@ enum mg_metric_type {
     MG_HISTOGRAM,       /* of seconds: buckets from 1 ms to 60 s */
     MG_HISTOGRAM_SIZES, /* of numbers of things: buckets of powers of two to 1024 */
 };
+
+/* Buckets of a histogram of seconds, by their upper bounds: 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5,
+ * 5, 10, 30, 60 s. */
+#define MG_METRIC_BUCKETS 15
 
 struct mg_metrics;
 struct mg_metric; /* one series */
@@ -38,6 +43,11 @@ void mg_metric_set(struct mg_metric *metric, double value);
 void mg_metric_silence(struct mg_metric *metric);
 void mg_metric_observe(struct mg_metric *metric, double value);
 double mg_metric_value(const struct mg_metric *metric); /* a histogram gives its count */
+/* The observations in each bucket alone; above the last bound they are in none. False: the series had no
+ * room, and nothing is known. */
+bool mg_metric_buckets(const struct mg_metric *histogram, uint64_t ret_counts[MG_METRIC_BUCKETS]);
+/* The sum of the counters of a name whose labels contain this text. */
+double mg_metrics_sum(const struct mg_metrics *metrics, const char *name, const char *label);
 /* Calls `fn` before each rendering, for values that are read at that moment and not counted. One for each
  * process. */
 void mg_metrics_on_render(struct mg_metrics *metrics, void (*fn)(void *arg), void *arg);

@@ -161,6 +161,13 @@ struct mg_mute {
     bool is_followed;                /* its consumers have been stopped */
 };
 
+/* The service's failures, for reports. Times are by the database's clock. */
+struct mg_failures {
+    int64_t since_ms; /* since then no call was answered; 0: the last one was, or none was made */
+    int64_t last_ms;  /* 0: none yet */
+    char code[MG_ERROR_CODE_MAX + 1], text[MG_ERROR_TEXT_MAX + 1]; /* of the last one */
+};
+
 /*
  * The maker of tries. A try that `begin` begins has one end: mg_job_tried, mg_job_try_is_late or
  * mg_job_try_again, also before `begin` returns. After `cancel` none of them may come.
@@ -174,6 +181,8 @@ struct mg_executor {
     void (*cancel)(struct mg_job *job);
     /* Adds to the span of a try that has ended. The texts outlive the call. NULL: adds nothing. */
     void (*describe)(struct mg_job *job, struct mg_span *span);
+    /* Reads count, failed and within of the calls so far. False: not known. NULL: never known. */
+    bool (*measure)(const struct mg_served *served, struct mg_call_figures *ret_calls);
     /* NULL if no service has an access token. */
     const struct mg_token_source *tokens;
 };
@@ -195,6 +204,7 @@ struct mg_served {
     struct mg_breaker breaker;
     enum mg_breaker_state reported; /* the breaker's state in the last report */
     struct mg_mute mute;
+    struct mg_failures failures;
     struct mg_control control;
     struct mg_line lines[MG_LINE_COUNT];
     struct mg_jobs begun; /* every job that is not WAITING */

@@ -58,6 +58,22 @@ bool mg_agent_is_ready(void *arg, char *ret_reason, size_t size)
     return mg_agent_is_sound(agent, ret_reason, size);
 }
 
+/* The calls so far, and the service's failures. */
+static void calls_take(const struct mg_served *served, struct mg_service_report *report)
+{
+    const struct mg_executor *executor = served->agent->executor;
+    const struct mg_failures *failures = &served->failures;
+    struct mg_call_figures *calls = &report->calls;
+    int64_t boot_ms = mg_clock_boot_ms(), rest_ms = mg_breaker_rest_ms(&served->breaker, boot_ms);
+    report->has_calls = executor->measure != NULL && executor->measure(served, calls);
+    calls->failing_since_ms = failures->since_ms;
+    calls->probe_at_ms =
+        rest_ms > 0 ? mg_skew_now_ms(&served->agent->skew, boot_ms, mg_clock_wall_ms()) + rest_ms : 0;
+    calls->error_at_ms = failures->last_ms;
+    snprintf(calls->error_code, sizeof(calls->error_code), "%s", failures->code);
+    snprintf(calls->error_text, sizeof(calls->error_text), "%s", failures->text);
+}
+
 static void report_served(struct mg_served *served, bool is_ready, const char *reason)
 {
     struct mg_agent *agent = served->agent;
@@ -83,6 +99,7 @@ static void report_served(struct mg_served *served, bool is_ready, const char *r
     } else {
         snprintf(report.reason, sizeof(report.reason), "%s", reason);
     }
+    calls_take(served, &report);
     served->reported = report.breaker;
     struct mg_buf body;
     struct mg_err err;

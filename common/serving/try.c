@@ -4,6 +4,8 @@
  * followed by another, within the attempt. The idempotency key is the same in every try.
  */
 #include <assert.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "agent.h"
 #include "base/clock.h"
@@ -68,6 +70,24 @@ static bool back_off(struct mg_job *job, int64_t wait_ms)
     return true;
 }
 
+/* The service's own sentence, or else ours. */
+static void failure_note(struct mg_served *served, const struct mg_verdict_of_try *verdict,
+                         const struct mg_reply_parts *parts)
+{
+    struct mg_failures *failures = &served->failures;
+    struct mg_buf words;
+    mg_buf_init(&words, MG_ERROR_TEXT_MAX + 1);
+    bool has_words = parts != NULL && parts->message.data != NULL && mg_json_string(parts->message, &words);
+    failures->last_ms = mg_skew_now_ms(&served->agent->skew, mg_clock_boot_ms(), mg_clock_wall_ms());
+    failures->since_ms = failures->since_ms != 0 ? failures->since_ms : failures->last_ms;
+    snprintf(failures->code, sizeof(failures->code), "%s",
+             verdict->health == MG_CALL_UNREACHABLE ? "unreachable" : verdict->code);
+    snprintf(failures->text, sizeof(failures->text), "%.*s",
+             has_words ? (int)words.len : (int)strlen(verdict->text), has_words ? words.data : verdict->text);
+    mg_utf8_mend(failures->text);
+    mg_buf_finish(&words);
+}
+
 void mg_job_tried(struct mg_job *job, struct mg_verdict_of_try *verdict, const struct mg_reply_parts *parts)
 {
     job->is_trying = job->is_try_repeated = false;
@@ -75,6 +95,11 @@ void mg_job_tried(struct mg_job *job, struct mg_verdict_of_try *verdict, const s
     mg_tries_note(&job->tries, &job->request, verdict);
     /* A try before it, while the breaker was closed, was an attempt like any other. */
     bool is_down = verdict->health == MG_CALL_FAILING || verdict->health == MG_CALL_UNREACHABLE;
+    if (is_down) {
+        failure_note(job->served, verdict, parts);
+    } else if (verdict->health == MG_CALL_HEALTHY) {
+        job->served->failures.since_ms = 0;
+    }
     verdict->is_probe = job->is_probe && is_down && job->tries.count == 1;
     job->last = *verdict;
     release(job, verdict->health);

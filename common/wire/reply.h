@@ -3,6 +3,8 @@
 #ifndef MG_WIRE_REPLY_H
 #define MG_WIRE_REPLY_H
 
+#include "base/json_write.h"
+#include "base/metrics.h"
 #include "core/backoff.h"
 #include "core/key.h"
 #include "core/maybe.h"
@@ -88,6 +90,21 @@ bool mg_breaker_state_parse(const char *word, size_t len, enum mg_breaker_state 
 /* Type "service_report". Sent at each change and every 5 s; a silent agent's report expires after 15 s. */
 #define MG_SERVICE_REPORT_PERIOD_MS 5000
 #define MG_SERVICE_REPORT_VALID_MS  15000
+/* The calls of an agent's process to a service, since the process began. */
+#define MG_CALL_BUCKETS MG_METRIC_BUCKETS
+struct mg_call_figures {
+    int64_t count;                   /* calls that ended, also those without an answer */
+    int64_t failed;                  /* of these, those without a whole answer, and those with a 5xx */
+    int64_t within[MG_CALL_BUCKETS]; /* calls by their duration (base/metrics.h) */
+    int64_t failing_since_ms; /* by the database's clock; 0: the last call was answered, or none was made */
+    int64_t probe_at_ms;      /* while the breaker is open: when a call is tried again; 0: not known */
+    int64_t error_at_ms;      /* of the last failure; 0: there was none */
+    char error_code[MG_ERROR_CODE_MAX + 1];
+    char error_text[MG_ERROR_TEXT_MAX +
+                    1]; /* the service's own sentence, or the agent's; it stands in no log */
+};
+void mg_call_figures_write(const struct mg_call_figures *calls, struct mg_json_writer *json);
+
 struct mg_service_report {
     char service[MG_NAME_MAX + 1];
     char instance[128];
@@ -101,6 +118,8 @@ struct mg_service_report {
      * order. */
     uint64_t process, sequence;
     bool is_prober; /* by the last service_control it is the prober for all agents */
+    bool has_calls; /* false: its calls are unknown, as those of an older agent */
+    struct mg_call_figures calls;
 };
 void mg_service_report_write(const struct mg_service_report *report, struct mg_buf *ret_body);
 enum mg_class mg_service_report_parse(struct mg_slice body, struct mg_service_report *ret_report,

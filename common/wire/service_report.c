@@ -1,13 +1,19 @@
-/* An agent's report about its service: breaker, readiness, calls in flight. */
+/* An agent's report about its service: breaker, readiness, calls under way and ended. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "json/reader.h"
 #include "wire/message_write.h"
 #include "wire/reply.h"
 
-static const char *const NAMES[] = {"v",         "service",     "instance", "breaker",         "ready",
-                                    "in_flight", "concurrency", "reason",   "control_version", "process",
-                                    "sequence",  "prober",      NULL};
+static const char *const NAMES[] = {
+    "v",      "service",         "instance", "breaker",  "ready",  "in_flight", "concurrency",
+    "reason", "control_version", "process",  "sequence", "prober", "calls",     NULL};
+static const char *const CALLS_NAMES[] = {"count",    "failed", "within", "failing_since",
+                                          "probe_at", "error",  NULL};
+static const char *const ERROR_NAMES[] = {"code", "text", "at", NULL};
 static const char *const BREAKER_STATES[] = {"closed", "open", "half_open", NULL};
 
 const char *mg_breaker_state_name(enum mg_breaker_state state)
@@ -24,6 +30,37 @@ bool mg_breaker_state_parse(const char *word, size_t len, enum mg_breaker_state 
         }
     }
     return false;
+}
+
+static void time_write_if(struct mg_json_writer *json, const char *name, int64_t wall_ms)
+{
+    if (wall_ms > 0) {
+        mg_message_put_time(json, name, wall_ms);
+    }
+}
+
+void mg_call_figures_write(const struct mg_call_figures *calls, struct mg_json_writer *json)
+{
+    mg_json_object_begin(json);
+    mg_json_member_int(json, "count", calls->count);
+    mg_json_member_int(json, "failed", calls->failed);
+    mg_json_member_array(json, "within");
+    for (int i = 0; i < MG_CALL_BUCKETS; i++) {
+        char number[24];
+        (void)snprintf(number, sizeof(number), "%lld", (long long)calls->within[i]);
+        mg_json_element_raw(json, mg_slice_of(number));
+    }
+    mg_json_array_end(json);
+    time_write_if(json, "failing_since", calls->failing_since_ms);
+    time_write_if(json, "probe_at", calls->probe_at_ms);
+    if (calls->error_at_ms > 0) {
+        mg_json_member_object(json, "error");
+        mg_message_put_text(json, "code", calls->error_code);
+        mg_message_put_text(json, "text", calls->error_text);
+        mg_message_put_time(json, "at", calls->error_at_ms);
+        mg_json_object_end(json);
+    }
+    mg_json_object_end(json);
 }
 
 void mg_service_report_write(const struct mg_service_report *report, struct mg_buf *ret_body)
@@ -49,6 +86,10 @@ void mg_service_report_write(const struct mg_service_report *report, struct mg_b
     if (report->is_prober) {
         mg_json_member_bool(&json, "prober", true);
     }
+    if (report->has_calls) {
+        mg_json_name(&json, "calls");
+        mg_call_figures_write(&report->calls, &json);
+    }
     mg_json_object_end(&json);
 }
 
@@ -56,6 +97,73 @@ static bool is_not_empty(const char *text, size_t len)
 {
     (void)text; /* any text is a valid instance name */
     return len > 0;
+}
+
+/* False: no whole number that a count may have. */
+static bool count_read(struct mg_slice value, int64_t *ret_count)
+{
+    char text[24], *end = text;
+    if (mg_json_type_of(value) != MG_JSON_NUMBER || value.len >= sizeof(text)) {
+        return false;
+    }
+    memcpy(text, value.data, value.len);
+    text[value.len] = '\0';
+    errno = 0;
+    *ret_count = strtoll(text, &end, 10);
+    return errno == 0 && *end == '\0' && *ret_count >= 0;
+}
+
+static void within_read(const struct mg_json_object *object, int64_t ret_within[MG_CALL_BUCKETS])
+{
+    struct mg_slice array = mg_json_get_typed(object, "within", MG_REQUIRED, MG_JSON_ARRAY), name, value;
+    struct mg_json_walk walk;
+    int count = 0;
+    if (array.data == NULL) {
+        return;
+    }
+    mg_json_walk_begin(&walk, array);
+    while (mg_json_walk_next(&walk, &name, &value)) {
+        int64_t number;
+        if (count == MG_CALL_BUCKETS || !count_read(value, &number)) {
+            count = -1;
+            break;
+        }
+        ret_within[count++] = number;
+    }
+    if (count != MG_CALL_BUCKETS) {
+        mg_json_member_fault(object, MG_BAD_INPUT, "within", "expected %d whole numbers from 0 on",
+                             MG_CALL_BUCKETS);
+    }
+}
+
+/* 0: absent. */
+static int64_t time_read_if(const struct mg_json_object *object, const char *name)
+{
+    return mg_json_get(object, name, MG_OPTIONAL).data != NULL ? mg_json_get_time(object, name) : 0;
+}
+
+static void calls_read(const struct mg_json_object *report, struct mg_service_report *ret_report)
+{
+    struct mg_slice value = mg_json_get_typed(report, "calls", MG_OPTIONAL, MG_JSON_OBJECT);
+    struct mg_call_figures *calls = &ret_report->calls;
+    struct mg_json_object object, error;
+    if (value.data == NULL || !mg_json_object_open(&object, report->faults, value, "/calls", CALLS_NAMES,
+                                                   MG_JSON_UNKNOWN_IGNORED)) {
+        return;
+    }
+    ret_report->has_calls = true;
+    calls->count = mg_json_get_integer(&object, "count", MG_REQUIRED, 0, INT64_MAX, 0);
+    calls->failed = mg_json_get_integer(&object, "failed", MG_REQUIRED, 0, INT64_MAX, 0);
+    within_read(&object, calls->within);
+    calls->failing_since_ms = time_read_if(&object, "failing_since");
+    calls->probe_at_ms = time_read_if(&object, "probe_at");
+    struct mg_slice last = mg_json_get_typed(&object, "error", MG_OPTIONAL, MG_JSON_OBJECT);
+    if (last.data != NULL && mg_json_object_open(&error, report->faults, last, "/calls/error", ERROR_NAMES,
+                                                 MG_JSON_UNKNOWN_IGNORED)) {
+        mg_json_get_text(&error, "code", MG_REQUIRED, calls->error_code, sizeof(calls->error_code));
+        mg_json_get_text(&error, "text", MG_REQUIRED, calls->error_text, sizeof(calls->error_text));
+        calls->error_at_ms = mg_json_get_time(&error, "at");
+    }
 }
 
 enum mg_class mg_service_report_parse(struct mg_slice body, struct mg_service_report *ret_report,
@@ -83,6 +191,7 @@ enum mg_class mg_service_report_parse(struct mg_slice body, struct mg_service_re
     report.process = (uint64_t)mg_json_get_integer(&object, "process", MG_OPTIONAL, 0, INT64_MAX, 0);
     report.sequence = (uint64_t)mg_json_get_integer(&object, "sequence", MG_OPTIONAL, 0, INT64_MAX, 0);
     report.is_prober = mg_json_get_bool(&object, "prober", MG_OPTIONAL, false);
+    calls_read(&object, &report);
     if (faults.class != MG_OK) {
         return faults.class;
     }

@@ -67,7 +67,10 @@ BEGIN
         ('makegood_supervisor', 'service_control', 'SELECT (service, is_paused, paused_until, concurrency, rate_per_s,'
             ' version)'),
         ('makegood_supervisor', 'service_state', 'SELECT (service, instance, breaker, is_ready, in_flight, reported_at, reason,'
-            ' process, is_prober)'),
+            ' process, is_prober, calls)'),
+        -- counts the calls and orders of each minute
+        ('makegood_supervisor', 'counted_process', 'SELECT, INSERT, UPDATE, DELETE'),
+        ('makegood_supervisor', 'minute_count', 'SELECT, INSERT, UPDATE, DELETE'),
         -- moves ended orders to the archive, and sees how many
         ('makegood_supervisor', 'makegood_retire(bigint, text, integer)', 'EXECUTE'),
         ('makegood_supervisor', 'makegood_order_locks(text[])', 'EXECUTE'),

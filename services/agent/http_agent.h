@@ -55,6 +55,7 @@ enum mg_class mg_served_check_certificates(const struct mg_served *served, struc
 struct mg_remote *mg_remote_of(const struct mg_served *served);
 enum mg_class mg_remote_open(struct mg_served *served, struct mg_err *err) MG_MUSTCHECK;
 void mg_remote_close(struct mg_served *served);
+bool mg_remote_measure(const struct mg_served *served, struct mg_call_figures *ret_calls);
 extern const struct mg_token_source mg_remote_tokens;
 
 #endif

@@ -169,5 +169,6 @@ const struct mg_executor mg_http_executor = {
     .begin = call_begin,
     .cancel = call_cancel,
     .describe = call_describe,
+    .measure = mg_remote_measure,
     .tokens = &mg_remote_tokens,
 };

@@ -24,6 +24,24 @@ static void register_metrics(struct mg_served *served)
                                             "duration of HTTP calls");
 }
 
+/* The counters are those of /metrics: a call is counted once. */
+bool mg_remote_measure(const struct mg_served *served, struct mg_call_figures *ret_calls)
+{
+    enum { NO_ANSWER = 0, SERVER_ERROR = 5 };
+    const struct mg_remote *remote = served->works;
+    uint64_t within[MG_CALL_BUCKETS];
+    if (!mg_metric_buckets(remote->call_seconds, within)) {
+        return false;
+    }
+    for (int i = 0; i < MG_CALL_BUCKETS; i++) {
+        ret_calls->within[i] = (int64_t)within[i];
+    }
+    ret_calls->count = (int64_t)mg_metric_value(remote->call_seconds);
+    ret_calls->failed =
+        (int64_t)(mg_metric_value(remote->calls[NO_ANSWER]) + mg_metric_value(remote->calls[SERVER_ERROR]));
+    return true;
+}
+
 enum mg_class mg_remote_check_certificates(const struct mg_service *service,
                                            char ret_warning[MG_TLS_WARNING_SIZE], struct mg_err *err)
 {

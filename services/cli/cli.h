@@ -236,8 +236,8 @@ enum mg_exit_code mg_cli_command_send(struct mg_cli *cli, const struct mg_comman
 cli_verb_fn mg_verb_workflow_show, mg_verb_workflow_draw, mg_verb_workflow_test, mg_verb_workflow_describe,
     mg_verb_workflow_diff, mg_verb_workflow_simulate;
 
-/* service_test.c: a verb of `service` */
-cli_verb_fn mg_verb_service_test;
+/* service_test.c, service_show.c: verbs of `service` */
+cli_verb_fn mg_verb_service_test, mg_verb_service_show;
 
 /* db_retention.c: two verbs of `db` */
 cli_verb_fn mg_verb_db_vacuum_policy, mg_verb_db_retain;

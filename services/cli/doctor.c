@@ -311,6 +311,25 @@ static bool table_has(const struct mg_table *table, const char *service)
     return false;
 }
 
+/* Reports since when no call of a service is answered, and what it said last. While a breaker lets calls
+ * through, that is no fault yet. */
+static void failing_check(struct doctor *doctor, const struct mg_table *controlled, int row,
+                          const char *state)
+{
+    const char *since = mg_table_cell(controlled, row, "since"),
+               *probe = mg_table_cell(controlled, row, "probe_at");
+    char detail[1024];
+    if (since[0] == '\0' || mg_table_cell(controlled, row, "error_code")[0] == '\0') {
+        return;
+    }
+    (void)snprintf(
+        detail, sizeof(detail), "%s answers no call since %s; last: %s, %s, at %s; %s steps wait%s%s",
+        mg_table_cell(controlled, row, "service"), since, mg_table_cell(controlled, row, "error_code"),
+        mg_table_cell(controlled, row, "error_text"), mg_table_cell(controlled, row, "error_at"),
+        mg_table_cell(controlled, row, "waiting"), probe[0] != '\0' ? "; next probe at " : "", probe);
+    finding(doctor, mg_service_state_is_well(state), "service", detail);
+}
+
 /* Reports faults that no agent can report: a service of a workflow without a queue or without a consumer.
  * It also lists a pause, which is no fault but may have been forgotten. */
 static void service_check(struct doctor *doctor, const struct mg_table *controlled, int row, bool is_kept)
@@ -338,9 +357,12 @@ static void service_check(struct doctor *doctor, const struct mg_table *controll
                        name, queue);
         finding(doctor, false, "service", detail);
     } else if (strcmp(state, MG_SERVICE_PAUSED) == 0) {
-        (void)snprintf(detail, sizeof(detail), "%s is paused by %s: %s", name,
-                       mg_table_cell(controlled, row, "by_whom"), mg_table_cell(controlled, row, "reason"));
+        (void)snprintf(detail, sizeof(detail), "%s is paused by %s since %s: %.300s; %s steps wait", name,
+                       mg_table_cell(controlled, row, "by_whom"), mg_table_cell(controlled, row, "since"),
+                       mg_table_cell(controlled, row, "reason"), mg_table_cell(controlled, row, "waiting"));
         finding(doctor, true, "service", detail);
+    } else if (mg_table_cell(controlled, row, "since")[0] != '\0') {
+        failing_check(doctor, controlled, row, state);
     } else if (queues != NULL && strtoll(mg_table_cell(controlled, row, "agents"), NULL, 10) == 0 &&
                strcmp(state, MG_SERVICE_SERVING) == 0) {
         (void)snprintf(detail, sizeof(detail), "%s has %lld consumers at queue %s, which report nothing",

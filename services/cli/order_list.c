@@ -131,8 +131,9 @@ static enum mg_exit_code failures_list(struct mg_cli *cli, const struct filter *
     return code;
 }
 
-static const char *const ORDER_COLUMNS[] = {"order_id",      "workflow",   "state", "reason",
-                                            "failure_count", "created_at", "line",  NULL};
+static const char *const ORDER_COLUMNS[] = {
+    "order_id",     "workflow",      "state",      "reason", "waits_step", "waits_service",
+    "waits_reason", "failure_count", "created_at", "line",   NULL};
 
 /* ---- page after page ---- */
 

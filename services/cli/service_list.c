@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "operator/service_state.h"
+
 static int index_of(const struct mg_service_list *list, const char *name)
 {
     for (int i = 0; i < list->count; i++) {
@@ -63,4 +65,16 @@ const struct mg_service_queues *mg_service_list_find(void *arg, const char *name
     const struct mg_service_list *list = arg;
     int index = index_of(list, name);
     return list->is_seen && index >= 0 ? &list->queues[index] : NULL;
+}
+
+void mg_service_queues_put(struct mg_cli *cli, struct mg_table *controlled)
+{
+    struct mg_service_list list = {.count = 0};
+    struct mg_err err;
+    mg_service_list_add_rows(&list, controlled);
+    if (mg_service_list_look(cli, &list, &err) == MG_OK) {
+        (void)mg_service_states_put(controlled, mg_service_list_find, &list);
+    } else {
+        mg_cli_note("the queues were not looked at: %s", err.text);
+    }
 }

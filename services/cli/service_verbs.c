@@ -1,7 +1,7 @@
 /*
- * `service list|pause|resume|limit|forget`: the states of remote services, and the operator settings of one.
- * The settings are a row that schedulers read and that the leading supervisor sends to the agents. The row
- * has a version: if two operators act at once, the second gets a conflict.
+ * `service list|show|pause|resume|limit|forget`: the states of remote services, and the operator settings of
+ * one. The settings are a row that schedulers read and that the leading supervisor sends to the agents. The
+ * row has a version: if two operators act at once, the second gets a conflict.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,28 +19,16 @@
 
 #define SEE_LIST "; see makegood service list"
 
-/* Without the broker's counts, or without memory, the states are those of the agents' reports. */
-static void mg_queues_put(struct mg_cli *cli, struct mg_table *controlled)
-{
-    struct mg_service_list list = {.count = 0};
-    struct mg_err err;
-    mg_service_list_add_rows(&list, controlled);
-    if (mg_service_list_look(cli, &list, &err) == MG_OK) {
-        (void)mg_service_states_put(controlled, mg_service_list_find, &list);
-    } else {
-        mg_cli_note("the queues were not looked at: %s", err.text);
-    }
-}
-
 static enum mg_exit_code verb_service_list(struct mg_cli *cli)
 {
     static const char *const columns[] = {
-        "service",    "state",        "agents",  "obeying", "breakers_open", "in_flight", "concurrency",
-        "rate_per_s", "paused_until", "version", "by_whom", "reason",        NULL};
+        "service",     "state",          "since",   "calls_per_s", "p50_ms",
+        "p95_ms",      "failed_percent", "waiting", "agents",      "in_flight",
+        "concurrency", "rate_per_s",     "by_whom", "reason",      NULL};
     struct mg_table table = {0};
     enum mg_exit_code code = mg_table_open(cli, MG_REPORT_CONTROLLED, NULL, 0, &table);
     if (code == MG_EXIT_DONE) {
-        mg_queues_put(cli, &table);
+        mg_service_queues_put(cli, &table);
         code = mg_table_print(cli, &table, columns);
     }
     mg_table_free(&table);
@@ -258,7 +246,9 @@ static enum mg_exit_code verb_service_forget(struct mg_cli *cli)
 
 const struct mg_verb MG_SERVICE_VERBS[] = {
     {"service", "list", "", 0, 0, MG_EXTRA_LIST, MG_PRINTS_LIST, verb_service_list,
-     "lists services, their pause and limits, and the agents that apply them", 0},
+     "lists services: since when they fail, how quickly they answer, how many steps wait", 0},
+    {"service", "show", "SERVICE", 1, 1, MG_EXTRA_LIST, MG_PRINTS_ONE, mg_verb_service_show,
+     "prints a service: since when it fails, its last error, its calls of the last hour, its agents", 0},
     {"service", "pause", "SERVICE", 1, 1, CHANGES_SERVICE | MG_EXTRA_PAUSE, MG_PRINTS_ONE, verb_service_pause,
      "stops all calls of a service; its steps wait and use up no attempt", 0},
     {"service", "resume", "SERVICE", 1, 1, CHANGES_SERVICE, MG_PRINTS_ONE, verb_service_resume,

@@ -232,7 +232,7 @@ static int column_width(const struct mg_top_view *view, enum mg_top_list list, i
 }
 
 /* The begin and width of each column; no list has more columns than this. */
-#define COLUMNS_MAX 8
+#define COLUMNS_MAX 10
 
 struct columns {
     int count, begin[COLUMNS_MAX], width[COLUMNS_MAX];

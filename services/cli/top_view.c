@@ -205,6 +205,23 @@ static void waiting_judge(const struct mg_top_view *view, struct reasons *reason
     }
 }
 
+static void services_judge(const struct mg_top_view *view, struct reasons *reasons)
+{
+    for (int row = 0; row < view->services.row_count; row++) {
+        const char *code = mg_table_cell(&view->services, row, "error_code");
+        bool is_failing = mg_table_cell(&view->services, row, "since")[0] != '\0' && code[0] != '\0';
+        char since[32] = "";
+        if (is_failing) {
+            mg_top_write_age(number_at(&view->services, row, "since_ms"), since, sizeof(since));
+        }
+        if (!is_service_well(view, row)) {
+            reason_add(reasons, "%s: %s%s%s%s%s", mg_table_cell(&view->services, row, "service"),
+                       mg_top_service_state(view, row), is_failing ? " for " : "", since,
+                       is_failing ? ", " : "", is_failing ? code : "");
+        }
+    }
+}
+
 int mg_top_judge(const struct mg_top_view *view, char *ret_text, size_t size)
 {
     struct reasons reasons = {ret_text, size, 0};
@@ -230,12 +247,7 @@ int mg_top_judge(const struct mg_top_view *view, char *ret_text, size_t size)
         reason_add(&reasons, "no broker: %s", view->broker_fault);
     }
     queues_judge(view, &reasons);
-    for (int row = 0; row < view->services.row_count; row++) {
-        if (!is_service_well(view, row)) {
-            reason_add(&reasons, "%s: %s", mg_table_cell(&view->services, row, "service"),
-                       mg_top_service_state(view, row));
-        }
-    }
+    services_judge(view, &reasons);
     int64_t alerts = figure_sum(view, "alerts", "", &oldest_ms);
     if (alerts > 0) {
         reason_add(&reasons, "%lld alert%s open", (long long)alerts, alerts == 1 ? "" : "s");
@@ -250,10 +262,11 @@ int mg_top_judge(const struct mg_top_view *view, char *ret_text, size_t size)
 
 /* ---- lists ---- */
 
-#define COLUMNS_MAX 7
+#define COLUMNS_MAX 10
 
 static const char *const HEADINGS[MG_TOP_LIST_COUNT][COLUMNS_MAX] = {
-    [MG_TOP_SERVICES] = {"SERVICE", "STATE", "AGENTS", "CALLS", "LIMIT", "PAUSED UNTIL", "SET BY"},
+    [MG_TOP_SERVICES] = {"SERVICE", "STATE", "SINCE", "CALLS/S", "P95", "FAILED", "WAIT", "AGENTS", "CALLS",
+                         "WHY"},
     [MG_TOP_FAILURES] = {"FAILED", "SINCE", "WORKFLOW", "STEP", "SERVICE", "ERROR"},
     [MG_TOP_OLDEST] = {"OPEN FOR", "STATE", "WORKFLOW", "ORDER", "REASON"},
     [MG_TOP_ALERTS] = {"ALERTS", "OLDEST", "ALERT"},
@@ -299,18 +312,6 @@ static void agents_write(const struct mg_table *services, int row, char *ret_tex
     }
 }
 
-static void limit_write(const struct mg_table *services, int row, char *ret_text, size_t size)
-{
-    const char *concurrency = mg_table_cell(services, row, "concurrency");
-    const char *rate = mg_table_cell(services, row, "rate_per_s");
-    bool is_both = concurrency[0] != '\0' && rate[0] != '\0';
-    (void)snprintf(ret_text, size, "%s%s%s%s", concurrency, is_both ? ", " : "", rate,
-                   rate[0] != '\0' ? "/s" : "");
-    if (ret_text[0] == '\0') {
-        (void)snprintf(ret_text, size, "-");
-    }
-}
-
 /* Shortens "2026-01-31T12:34:56.789Z" to "01-31 12:34Z". */
 static void moment_write(const char *iso, char *ret_text, size_t size)
 {
@@ -321,10 +322,47 @@ static void moment_write(const char *iso, char *ret_text, size_t size)
     }
 }
 
+/* What operators set, else the last failure. */
+static void service_why_write(const struct mg_table *services, int row, char *ret_text, size_t size)
+{
+    const char *by = mg_table_cell(services, row, "by_whom"),
+               *code = mg_table_cell(services, row, "error_code");
+    const char *concurrency = mg_table_cell(services, row, "concurrency");
+    const char *rate = mg_table_cell(services, row, "rate_per_s");
+    const char *until = mg_table_cell(services, row, "paused_until");
+    struct reasons why = {ret_text, size, 0};
+    char moment[24];
+    ret_text[0] = '\0';
+    if (mg_table_cell(services, row, "since")[0] != '\0' && code[0] != '\0' &&
+        !cell_is(services, row, "state", MG_SERVICE_PAUSED)) {
+        reason_add(&why, "%s: %s", code, mg_table_cell(services, row, "error_text"));
+    }
+    if (concurrency[0] != '\0') {
+        reason_add(&why, "limit %s at once", concurrency);
+    }
+    if (rate[0] != '\0') {
+        reason_add(&why, "limit %s/s", rate);
+    }
+    if (until[0] != '\0') {
+        moment_write(until, moment, sizeof(moment));
+        reason_add(&why, "until %s", moment);
+    }
+    if (by[0] != '\0') {
+        reason_add(&why, "%s: %s", by, mg_table_cell(services, row, "reason"));
+    }
+}
+
+/* "-" for a number that is not known. */
+static void number_cell(const struct mg_table *table, int row, const char *column, const char *unit,
+                        char *ret_text, size_t size)
+{
+    const char *number = mg_table_cell(table, row, column);
+    (void)snprintf(ret_text, size, "%s%s", number[0] != '\0' ? number : "-", number[0] != '\0' ? unit : "");
+}
+
 static void service_cell(const struct mg_top_view *view, int row, int column, char *ret_text, size_t size)
 {
     const struct mg_table *services = &view->services;
-    const char *by = mg_table_cell(services, row, "by_whom");
     switch (column) {
     case 0:
         (void)snprintf(ret_text, size, "%s", mg_table_cell(services, row, "service"));
@@ -333,21 +371,32 @@ static void service_cell(const struct mg_top_view *view, int row, int column, ch
         (void)snprintf(ret_text, size, "%s", mg_top_service_state(view, row));
         break;
     case 2:
-        agents_write(services, row, ret_text, size);
+        (void)snprintf(ret_text, size, "-");
+        if (mg_table_cell(services, row, "since_ms")[0] != '\0') {
+            mg_top_write_age(number_at(services, row, "since_ms"), ret_text, size);
+        }
         break;
     case 3:
+        number_cell(services, row, "calls_per_s", "", ret_text, size);
+        break;
+    case 4:
+        number_cell(services, row, "p95_ms", " ms", ret_text, size);
+        break;
+    case 5:
+        number_cell(services, row, "failed_percent", " %", ret_text, size);
+        break;
+    case 6:
+        number_cell(services, row, "waiting", "", ret_text, size);
+        break;
+    case 7:
+        agents_write(services, row, ret_text, size);
+        break;
+    case 8:
         (void)snprintf(ret_text, size, "%s/%s", mg_table_cell(services, row, "in_flight"),
                        mg_table_cell(services, row, "capacity"));
         break;
-    case 4:
-        limit_write(services, row, ret_text, size);
-        break;
-    case 5:
-        moment_write(mg_table_cell(services, row, "paused_until"), ret_text, size);
-        break;
     default:
-        (void)snprintf(ret_text, size, "%s%s%s", by, by[0] != '\0' ? ": " : "",
-                       mg_table_cell(services, row, "reason"));
+        service_why_write(services, row, ret_text, size);
         break;
     }
 }
@@ -454,6 +503,10 @@ void mg_top_hint(const struct mg_top_view *view, enum mg_top_list list, int row,
         if (is_row) {
             mg_service_remedy(mg_table_cell(&view->services, row, "service"), mg_top_service_state(view, row),
                               remedy);
+        }
+        if (remedy[0] == '\0' && is_row) {
+            (void)snprintf(remedy, sizeof(remedy), "makegood service show %s",
+                           mg_table_cell(&view->services, row, "service"));
         }
         (void)snprintf(ret_text, size, "%s", remedy[0] != '\0' ? remedy : "makegood service list");
         break;

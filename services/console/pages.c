@@ -115,7 +115,7 @@ static bool moment_read(struct mg_page *page, const char *name, char ret_number[
 
 /* The conditions of lists. */
 struct filter {
-    const char *state, *workflow, *step, *service, *error, *after;
+    const char *state, *workflow, *step, *service, *error, *after, *waits_for;
     char since[MG_MOMENT_SIZE], until[MG_MOMENT_SIZE];
     char labels[MG_PARAM_SIZE];
 };
@@ -136,8 +136,8 @@ static bool filter_read(struct mg_page *page, struct filter *ret)
     return param_read(page, "state", &ret->state) && param_read(page, "workflow", &ret->workflow) &&
            param_read(page, "step", &ret->step) && param_read(page, "service", &ret->service) &&
            param_read(page, "error", &ret->error) && param_read(page, "after", &ret->after) &&
-           labels_read(page, ret->labels) && moment_read(page, "since", ret->since) &&
-           moment_read(page, "until", ret->until);
+           param_read(page, "waits_for", &ret->waits_for) && labels_read(page, ret->labels) &&
+           moment_read(page, "since", ret->since) && moment_read(page, "until", ret->until);
 }
 
 /* ---- JSON ---- */
@@ -279,6 +279,16 @@ static bool open_ask(struct mg_page *page, const struct filter *filter, bool is_
                                   mg_order_id_is_valid(filter->after, strlen(filter->after)));
 }
 
+/* Orders with a step that waits for a service, oldest first. */
+static bool parked_ask(struct mg_page *page, const struct filter *filter, struct mg_query *query)
+{
+    const char *const params[] = {filter->waits_for, filter->after, TEXT_OF(PAGE_ROWS), NULL};
+    query_begin(query, "orders that wait for a service", render_page);
+    query_add(query, NULL, MG_REPORT_PAGE_PARKED, params);
+    return cursor_check(page, filter->after[0] == '\0' ||
+                                  mg_order_id_is_valid(filter->after, strlen(filter->after)));
+}
+
 static bool orders_ask(struct mg_page *page, const struct filter *filter, struct mg_query *query)
 {
     const char *const params[MG_ORDERS_PARAMS + 1] = {
@@ -298,6 +308,9 @@ bool mg_query_orders(struct mg_page *page, struct mg_query *query)
     enum mg_order_state state = MG_ORDER_STATE_COUNT;
     if (!filter_read(page, &filter)) {
         return false;
+    }
+    if (filter.waits_for[0] != '\0') {
+        return parked_ask(page, &filter, query);
     }
     bool is_any_open = strcmp(filter.state, "open") == 0;
     if (filter.state[0] != '\0' && !is_any_open &&
@@ -522,12 +535,15 @@ bool mg_query_alerts(struct mg_page *page, struct mg_query *query)
     return true;
 }
 
+static const char *const ALL_SERVICES[] = {"", NULL};
+
 bool mg_query_services(struct mg_page *page, struct mg_query *query)
 {
     (void)page;
     query_begin(query, "services", render_lists);
     query_add(query, "services", MG_REPORT_CONTROLLED, NULL);
     query_add(query, "agents", MG_REPORT_SERVICES, NULL);
+    query_add(query, "minutes", MG_REPORT_SERVICE_MINUTES, ALL_SERVICES);
     return true;
 }
 
@@ -805,4 +821,6 @@ void mg_query_overview(struct mg_query *query)
     query_add(query, "runner", MG_REPORT_BULK_RUNNER, NULL);
     query_add(query, NULL, MG_REPORT_PAGE_OPEN, oldest);
     query_add(query, NULL, MG_REPORT_SETTINGS, NULL);
+    query_add(query, "minutes", MG_REPORT_SERVICE_MINUTES, ALL_SERVICES);
+    query_add(query, "order_minutes", MG_REPORT_ORDER_MINUTES, NULL);
 }

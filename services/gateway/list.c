@@ -105,7 +105,8 @@ static void page_ask(struct mg_call *call)
         [MG_ORDERS_LABELS] = labels,
         [MG_ORDERS_CLIENT] = client,
     };
-    mg_store_report(call->gateway->listing_store, MG_REPORT_ORDERS, params, MG_ORDERS_PARAMS, on_page, call);
+    mg_store_report(call->gateway->listing_store, MG_REPORT_CLIENT_ORDERS, params, MG_ORDERS_PARAMS, on_page,
+                    call);
 }
 
 void mg_list_run(struct mg_call *call)

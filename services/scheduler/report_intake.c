@@ -14,6 +14,8 @@
 
 #define MG_REPORTS_AT_ONCE 64 /* further reports go with the next call */
 #define MG_REPORT_RETRY_MS 200
+/* The texts of the last error, each byte escaped, and the numbers. */
+#define CALLS_BYTES_MAX (6 * sizeof(struct mg_call_figures) + 512)
 
 struct mg_agent_report {
     TAILQ_ENTRY(mg_agent_report) entry;
@@ -103,8 +105,14 @@ static void on_reported(void *arg, const struct mg_err *err)
     mg_scheduler_wake(reports->shared);
 }
 
-static struct mg_service_state row_of(const struct mg_service_report *report)
+/* `calls` holds the calls as JSON until the row is sent; without memory they are left out. */
+static struct mg_service_state row_of(const struct mg_service_report *report, struct mg_buf *calls)
 {
+    mg_buf_init(calls, CALLS_BYTES_MAX);
+    if (report->has_calls) {
+        struct mg_json_writer json = mg_json_compact(calls);
+        mg_call_figures_write(&report->calls, &json);
+    }
     return (struct mg_service_state){.service = report->service,
                                      .instance = report->instance,
                                      .breaker = mg_breaker_state_name(report->breaker),
@@ -115,7 +123,9 @@ static struct mg_service_state row_of(const struct mg_service_report *report)
                                      .control_version = report->control_version,
                                      .process = report->process,
                                      .sequence = report->sequence,
-                                     .is_prober = report->is_prober};
+                                     .is_prober = report->is_prober,
+                                     .calls = report->has_calls && !calls->failed ? mg_buf_slice(calls)
+                                                                                  : (struct mg_slice){0}};
 }
 
 void mg_reports_flush(struct mg_reports *reports)
@@ -125,14 +135,19 @@ void mg_reports_flush(struct mg_reports *reports)
         return;
     }
     struct mg_service_state rows[MG_REPORTS_AT_ONCE];
+    struct mg_buf calls[MG_REPORTS_AT_ONCE];
     int count = 0;
     while (!TAILQ_EMPTY(&reports->waiting) && count < MG_REPORTS_AT_ONCE) {
         struct mg_agent_report *report = TAILQ_FIRST(&reports->waiting);
         TAILQ_REMOVE(&reports->waiting, report, entry);
         TAILQ_INSERT_TAIL(&reports->in_hand, report, entry);
-        rows[count++] = row_of(&report->report);
+        rows[count] = row_of(&report->report, &calls[count]);
+        count++;
     }
     mg_store_put_service_states(reports->shared->store, rows, count, on_reported, reports);
+    for (int i = 0; i < count; i++) {
+        mg_buf_finish(&calls[i]);
+    }
 }
 
 void mg_reports_finish(struct mg_reports *reports)

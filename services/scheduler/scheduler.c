@@ -111,7 +111,9 @@ static void on_drained(void *arg)
 
 void mg_scheduler_account(void *scheduler, struct mg_beat *ret_beat)
 {
-    mg_standstill_account(&((struct mg_scheduler *)scheduler)->standstill, ret_beat);
+    const struct mg_scheduler *self = scheduler;
+    mg_standstill_account(&self->standstill, ret_beat);
+    mg_orders_account(&self->shared.series, self->shared.metrics, ret_beat);
 }
 
 void mg_scheduler_drain(struct mg_scheduler *scheduler)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ORDERS_TOTAL  "makegood_orders_total"
 #define FAILURES      "makegood_failures_total"
 #define FAILURES_HELP "attempts that a reply ended as a failure, by its code"
 
@@ -124,9 +125,28 @@ void mg_workflow_metrics_init(struct mg_metric *entered[MG_ORDER_STATE_COUNT], s
         char labels[MG_NAME_MAX + 64];
         snprintf(labels, sizeof(labels), "workflow=\"%s\",state=\"%s\"", name,
                  mg_order_state_name((enum mg_order_state)state));
-        entered[state] = mg_metrics_series(metrics, MG_COUNTER, "makegood_orders_total", labels,
+        entered[state] = mg_metrics_series(metrics, MG_COUNTER, ORDERS_TOTAL, labels,
                                            "orders that entered a state by this process");
     }
+}
+
+void mg_orders_account(const struct mg_scheduler_metrics *series, const struct mg_metrics *metrics,
+                       struct mg_beat *ret_beat)
+{
+    double ended = 0;
+    for (int i = 0; i < MG_ORDER_STATE_COUNT; i++) {
+        char label[64];
+        enum mg_order_state state = (enum mg_order_state)i;
+        snprintf(label, sizeof(label), "state=\"%s\"", mg_order_state_name(state));
+        if (state == MG_ORDER_ERROR) {
+            ret_beat->failed = (int64_t)mg_metrics_sum(metrics, ORDERS_TOTAL, label);
+        } else if (mg_order_state_is_terminal(state)) {
+            ended += mg_metrics_sum(metrics, ORDERS_TOTAL, label);
+        }
+    }
+    ret_beat->accepted = (int64_t)mg_metric_value(series->submissions[MG_SUBMITTED_ACCEPTED]);
+    ret_beat->ended = (int64_t)ended;
+    ret_beat->has_orders = true;
 }
 
 void mg_service_metrics_init(struct mg_service_metrics *service, struct mg_metrics *metrics, const char *name)

@@ -43,6 +43,10 @@ struct mg_scheduler_metrics {
 };
 
 void mg_scheduler_metrics_init(struct mg_scheduler_metrics *series, struct mg_metrics *metrics);
+/* The orders that this process has accepted, that ended, and that came into state error, for its heartbeat.
+ */
+void mg_orders_account(const struct mg_scheduler_metrics *series, const struct mg_metrics *metrics,
+                       struct mg_beat *ret_beat);
 void mg_service_metrics_init(struct mg_service_metrics *service, struct mg_metrics *metrics,
                              const char *name);
 /* The series of failures with this code; one for all others beyond the first MG_FAILURE_CODES_MAX, and for

@@ -9,7 +9,8 @@ static bool duties_start(struct mg_supervisor *supervisor, int64_t now_ms, int64
            mg_supervisor_watch_start(supervisor) && mg_supervisor_figures_start(supervisor) &&
            mg_supervisor_relay_start(supervisor) && mg_supervisor_retire_start(supervisor) &&
            mg_supervisor_unneeded_start(supervisor) && mg_supervisor_lines_start(supervisor) &&
-           mg_supervisor_signals_start(supervisor) && mg_supervisor_processes_start(supervisor);
+           mg_supervisor_signals_start(supervisor) && mg_supervisor_minutes_start(supervisor) &&
+           mg_supervisor_processes_start(supervisor);
 }
 
 static void duties_stop(struct mg_supervisor *supervisor)
@@ -22,6 +23,7 @@ static void duties_stop(struct mg_supervisor *supervisor)
     mg_supervisor_unneeded_stop(supervisor);
     mg_supervisor_lines_stop(supervisor);
     mg_supervisor_signals_stop(supervisor);
+    mg_supervisor_minutes_stop(supervisor);
     mg_supervisor_processes_stop(supervisor);
 }
 

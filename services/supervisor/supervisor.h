@@ -4,10 +4,10 @@
  * the wake-up hints of orders asked about) are fenced by its epoch. Several may run; the advisory lock lets
  * one lead (lead.c). The leader sweeps (sweep.c), asks about parked steps (parked.c) and for statuses that
  * can be tried again (owed_retry.c). It publishes all of this as commands (ask.c). It keeps the alerts that
- * belong to no order (watch.c, readings.c, heartbeats.c) and counts open orders and alerts (figures.c). It
- * sends agents the operator settings and the health of their services (settings_relay.c, health.c). It has
- * ended orders moved to the archive (retire.c). A supervisor that cannot ask, because the broker is away,
- * does not lead.
+ * belong to no order (watch.c, readings.c, heartbeats.c), counts open orders and alerts (figures.c), and the
+ * calls and orders of each minute (minute_count.c). It sends agents the operator settings and the health of
+ * their services (settings_relay.c, health.c). It has ended orders moved to the archive (retire.c). A
+ * supervisor that cannot ask, because the broker is away, does not lead.
  */
 #ifndef MG_SUPERVISOR_H
 #define MG_SUPERVISOR_H
@@ -184,6 +184,11 @@ struct mg_supervisor {
     struct mg_once signals_failure_logged; /* the last look failed */
     struct mg_metric *signals_kept, *signal_kept_oldest, *signals_unmatched;
 
+    /* minute_count.c */
+    struct mg_timer *minutes_timer;
+    bool is_minutes_asking;
+    struct mg_once minutes_failure_logged; /* the last count failed */
+
     /* heartbeats.c */
     struct mg_timer *processes_timer;
     bool is_processes_asking;
@@ -293,6 +298,10 @@ void mg_supervisor_lines_stop(struct mg_supervisor *supervisor);
 void mg_supervisor_signals_make(struct mg_supervisor *supervisor);  /* its metrics */
 bool mg_supervisor_signals_start(struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */
 void mg_supervisor_signals_stop(struct mg_supervisor *supervisor);
+
+/* The numbers of each minute: calls of services, orders that are accepted and end. */
+bool mg_supervisor_minutes_start(struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */
+void mg_supervisor_minutes_stop(struct mg_supervisor *supervisor);
 
 bool mg_supervisor_unneeded_start(
     struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */

@@ -141,6 +141,8 @@ static void supervisor_destroy(struct mg_process *process)
     mg_timer_destroy(supervisor.processes_timer);
     mg_timer_destroy(supervisor.turns_timer);
     mg_timer_destroy(supervisor.lines_timer);
+    mg_timer_destroy(supervisor.signals_timer);
+    mg_timer_destroy(supervisor.minutes_timer);
     mg_supervisor_relay_finish(&supervisor);
     if (supervisor.broker != NULL) {
         mg_broker_destroy(supervisor.broker);

@@ -29,6 +29,7 @@ async function act({page}, button, fields = {}) {
   await dialog.waitFor({state: "detached"});
 }
 
+const rowOf = ({page}, table, key) => page.getByRole("table", {name: table, exact: true}).locator(`tr[data-key=${key}]`);
 const panelOf = ({page}, heading) => page.locator("section", {has: page.getByRole("heading", {name: heading, exact: true})});
 
 /** Opens all folded parts. */
@@ -89,12 +90,23 @@ test("which service hurts? its page shows it, and its end", async () => {
   const visitor = await Visitor.login("operator");
   await behave("payment", "unavailable");
   const ids = await submit(60); // more than enough to open the breaker of each agent
-  await visitor.sees("Service payment fails");
-  await visitor.page.getByRole("link", {name: "See its error"}).click();
-  const payment = panelOf(visitor, "payment");
+  await visitor.sees("Service payment fails since");
+  await visitor.sees("http_503");
+  await visitor.page.getByRole("link", {name: "Repair it"}).click();
+  const payment = rowOf(visitor, "Services", "payment");
   await payment.getByText("breaker open").waitFor();
+  await payment.getByText("http_503").waitFor();
+  await payment.getByRole("img", {name: /^Calls to payment in the last hour/}).waitFor();
+  await payment.getByRole("link", {name: /^[0-9]+$/}).click();
+  await visitor.sees("Orders that wait for service payment");
+  await visitor.sees("charge waits for payment: breaker open");
+  await visitor.judge("orders-that-wait");
+  await visitor.page.goBack();
   await unfold(visitor);
   await visitor.judge("services");
+  await visitor.open("/");
+  await visitor.page.getByRole("img", {name: /^Orders of the last hour: /}).waitFor();
+  await visitor.judge("overview-failing");
   await behave("payment", "order");
   await ended(ids, "processed");
   await visitor.leave();
@@ -307,9 +319,11 @@ test("a failed order is resumed, and its page follows it to its end", async () =
 test("a paused service is called by nobody, and its orders go on when it is resumed", async () => {
   const visitor = await Visitor.login("operator");
   await visitor.open("/services");
-  const payment = panelOf(visitor, "payment");
+  const payment = rowOf(visitor, "Settings", "payment"), calls = rowOf(visitor, "Services", "payment");
   await act(visitor, buttonOf(payment, "Pause"), {"duration (10m, 2h); empty: until it is resumed": "10m"});
-  await payment.getByText("paused", {exact: true}).waitFor();
+  await calls.getByText("paused", {exact: true}).waitFor();
+  await calls.getByText("since").waitFor();
+  await visitor.page.locator(".spark .pause").first().waitFor();
   await visitor.judge("services-paused");
   const [id] = await submit(1);
   await visitor.open(`/orders/${id}`);
@@ -319,7 +333,7 @@ test("a paused service is called by nobody, and its orders go on when it is resu
   await visitor.sees("Service payment is paused by operator");
   await visitor.open("/services");
   await act(visitor, buttonOf(payment, "Resume"));
-  await payment.getByText("serving").waitFor();
+  await calls.getByText("serving").waitFor();
   await ended([id], "processed");
   await act(visitor, buttonOf(payment, "Limit"), {"concurrent calls; none: no limit; empty: unchanged": "4"});
   await payment.getByText("4 concurrent calls").waitFor();

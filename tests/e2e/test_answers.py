@@ -131,6 +131,7 @@ def services_ask(s, ask):
     s.rows("INSERT INTO service_control (service, is_paused, version, reason, by_whom) VALUES ('gone', false, 1, 'x', 'x') RETURNING 1")
     ask("service pause", "payment", "--for", "1h", *WHY)
     assert [row["paused_until"] is None for row in ask("service list") if row["service"] in ("gone", "payment")] == [True, False]
+    ask("service show", "payment")
     ask("service resume", "payment", *WHY)
     ask("service limit", "payment", "--concurrency", "4", "--rate", "0.5", *WHY)
     assert [row["rate_per_s"] for row in ask("service list") if row["service"] == "payment"] == [0.5]

@@ -11,8 +11,8 @@ TOKENS = {"reader": ("rita", "a token to read with"), "operator": ("otto", "a to
 PROXY = {"proxy": ("gate", "a token that only the proxy has")}
 VIEWS = ("/", "/orders", "/orders/x", "/failures", "/bulk", "/bulk/x", "/waiting", "/waiting/x", "/alerts", "/dead", "/services", "/workflows", "/schedules", "/schedules/x", "/login", "/find?text=Ada")
 PARTS = ("/app.css", "/app.js", "/dom.js", "/api.js", "/act.js", "/overview.js", "/orders.js", "/order.js", "/failures.js",
-         "/bulk_list.js", "/bulk.js", "/waiting.js", "/alerts.js", "/dead.js", "/services.js", "/schedules.js", "/schedule.js", "/rounds.js", "/graph.js", "/icon.svg")
-ROUTES = ("me", "overview", "orders", "orders?state=open", "orders?state=error", "orders?state=processed&workflow=pay&since=1h&until=1s",
+         "/bulk_list.js", "/bulk.js", "/waiting.js", "/alerts.js", "/dead.js", "/services.js", "/charts.js", "/schedules.js", "/schedule.js", "/rounds.js", "/graph.js", "/icon.svg")
+ROUTES = ("me", "overview", "orders", "orders?state=open", "orders?waits_for=payment", "orders?state=error", "orders?state=processed&workflow=pay&since=1h&until=1s",
           "orders?error=http", "failures", "bulk", "choice", "choice?step=charge&service=payment",
           "alerts", "alerts?all=1", "waiting", "waiting?order=x&signal=y&workflow=z&after=1/x/0", "services", "workflows", "schedules", "dead", "dead?queue=orders.rejected")
 SOON_S = 20

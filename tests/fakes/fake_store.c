@@ -613,6 +613,8 @@ void mg_store_put_service_states(struct mg_store *store, const struct mg_service
     (void)store;
     fake_store.reports += count;
     fake_store.last_report = states[count - 1].sequence;
+    snprintf(fake_store.last_calls, sizeof(fake_store.last_calls), "%.*s", (int)states[count - 1].calls.len,
+             states[count - 1].calls.len > 0 ? states[count - 1].calls.data : "");
     call_add(CALL_DONE, arg)->fn.done = done;
 }
 

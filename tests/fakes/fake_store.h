@@ -49,6 +49,7 @@ struct fake_store {
     int commits, loads, marks, unmarks, alerts, closings, reports; /* alerts: opened; closings: of alerts */
     int owed_loads;       /* an order's owed statuses were read so often */
     uint64_t last_report; /* its sequence */
+    char last_calls[1024];
     char last_mark[80];
     uint64_t last_mark_version;
     bool last_mark_is_retry;

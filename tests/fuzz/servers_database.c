@@ -86,7 +86,8 @@ static int columns_set(PGresult *result)
 /* Reports that have one row in any database have one row here. */
 static int row_count_of(enum mg_report report)
 {
-    return report == MG_REPORT_PAGE_OPEN || report == MG_REPORT_ORDERS || report == MG_REPORT_SETTINGS ||
+    return report == MG_REPORT_PAGE_OPEN || report == MG_REPORT_PAGE_PARKED || report == MG_REPORT_ORDERS ||
+                   report == MG_REPORT_CLIENT_ORDERS || report == MG_REPORT_SETTINGS ||
                    report == MG_REPORT_FAILURES_LOOKED_AT || report == MG_REPORT_BULK_CHOICE ||
                    report == MG_REPORT_ORDER_SINCE
                ? 1
@@ -154,7 +155,10 @@ static const char *casts_of(enum mg_report report)
     switch ((int)report) { /* those of the console */
     case MG_REPORT_PAGE_OPEN:
         return "ttmmti";
+    case MG_REPORT_PAGE_PARKED:
+        return "tti";
     case MG_REPORT_ORDERS:
+    case MG_REPORT_CLIENT_ORDERS:
         return "ttmm/ilt";
     case MG_REPORT_FAILURES:
         return "ttttmmoil";
@@ -181,6 +185,7 @@ static const char *casts_of(enum mg_report report)
     case MG_REPORT_SCHEDULE_RUNS:
         return "ti";
     case MG_REPORT_FIGURES:
+    case MG_REPORT_SERVICE_MINUTES:
     case MG_REPORT_SCHEDULE:
     case MG_REPORT_BULK:
     case MG_REPORT_VERSIONS:

@@ -47,7 +47,7 @@ VERBS = [
     "order settle", "order skip", "order compensate", "order cancel", "order signal", "signal send", "order set-aside",
     "order readmit", "workflow check", "workflow load", "workflow list",
     "workflow show", "workflow draw", "workflow test", "workflow simulate", "workflow describe", "workflow diff", "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
-    "broker check", "service list", "service pause", "service resume", "service limit", "service forget", "service test", "agent test", "client test", "bulk start", "bulk list", "bulk show",
+    "broker check", "service list", "service show", "service pause", "service resume", "service limit", "service forget", "service test", "agent test", "client test", "bulk start", "bulk list", "bulk show",
     "bulk pause", "bulk resume", "bulk stop", "bulk run", "db migrate", "db status", "doctor", "top",
     "console", "init", "completion",
 ]
@@ -452,7 +452,7 @@ class Away(Case):
     DATABASE = ["order list", "order find x", "order show x", "order watch x", "order explain x", "order calls x y", "order export x", "alert list",
                 "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r",
                 "order set-aside x --reason r", "order readmit x --reason r",
-                "workflow show x", "workflow describe x", "workflow diff x 1 2", "service list", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "bulk list", "bulk show x",
+                "workflow show x", "workflow describe x", "workflow diff x 1 2", "service list", "service show x", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "bulk list", "bulk show x",
                 "bulk start resume --all --reason r", "bulk start resume --all --dry-run", "bulk stop x --reason r",
                 "dead requeue 1 --reason r", "dead drop --all --reason r"]
     BROKER = ["dead list", "dead show 1", "dead requeue 1 --reason r", "dead drop --all --reason r", "broker apply",

@@ -156,6 +156,7 @@ void rig_start(struct rig *rig)
     rig_admin(
         rig,
         "TRUNCATE orders, order_process, order_step, order_event, order_label, operator_alert, service_state, service_control,"
+        " counted_process, minute_count,"
         " sequence_key, sequence_place, operator_action, workflow, bulk, bulk_order, reply_queue, order_aside");
     rig_admin(rig, "UPDATE supervisor_leader SET epoch = 0, holder = '', seen_at = NULL, swept_at = NULL");
     rig_start_with(rig, (struct mg_store_options){0}, true);

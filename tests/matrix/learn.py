@@ -23,7 +23,7 @@ def verbs(order, other):
             ("order", "show", NEVER), ("order", "explain", other), ("order", "explain", NEVER), ("order", "export", other),
             ("order", "export", NEVER), ("order", "set-aside", other, *REASON), ("order", "explain", other),
             ("order", "readmit", other, *REASON), ("workflow", "list"), ("workflow", "show", "three"), ("alert", "list"),
-            ("alert", "list", "--all"), ("alert", "ack", "1"), ("service", "list"), ("service", "pause", "payment", *REASON),
+            ("alert", "list", "--all"), ("alert", "ack", "1"), ("service", "list"), ("service", "show", "payment"), ("service", "pause", "payment", *REASON),
             ("service", "resume", "payment", *REASON), ("service", "limit", "payment", "--max-rate", "1000", *REASON),
             ("service", "forget", "nobody", *REASON), ("bulk", "start", "cancel", "--all", "--dry-run", *REASON),
             ("bulk", "start", "cancel", "--all", *REASON), ("bulk", "list"), ("bulk", "show", "1"), ("bulk", "pause", "1"),

@@ -101,7 +101,7 @@ static void assert_written(unsigned int expected, const char *text)
 
 /* ---- pages ---- */
 
-#define COLUMNS_MAX 14
+#define COLUMNS_MAX 17
 #define ROWS_MAX    60
 
 /* The tables of one page, by the index of its reports. Texts are constants, so nothing is freed. */
@@ -158,16 +158,18 @@ static void one_put(int report, int row_count, const char *column, const char *c
 /* A page of one order, or of none. */
 static void page_put(int report, const char *order_id, const char *next)
 {
-    static const char *const columns[] = {"order_id",  "workflow",   "state",      "goal",        "reason",
-                                          "n",         "created_at", "updated_at", "complete_by", "line",
-                                          "looked_at", "is_full",    "back_to",    "next"};
-    const char *const cells[] = {order_id, "w",  "pending",    "processed", "none", "0",  "x",
-                                 "y",      NULL, "customer/1", "7",         "t",    NULL, next};
-    rows_put(report, 1, 14, columns, cells);
+    static const char *const columns[] = {
+        "order_id",     "workflow",   "state",       "goal",    "reason",     "n",
+        "created_at",   "updated_at", "complete_by", "line",    "waits_step", "waits_service",
+        "waits_reason", "looked_at",  "is_full",     "back_to", "next"};
+    const char *const cells[] = {order_id,     "w",   "pending", "processed",    "none", "0", "x",  "y", NULL,
+                                 "customer/1", "pay", "bank",    "breaker_open", "7",    "t", NULL, next};
+    rows_put(report, 1, 17, columns, cells);
 }
-#define PAGE_ORDER                                                                                           \
-    "{\"order_id\": \"o-1\", \"workflow\": \"w\", \"state\": \"pending\", \"goal\": \"processed\", "         \
-    "\"reason\": \"none\", \"n\": 0, \"created_at\": \"x\", \"updated_at\": \"y\", \"complete_by\": null, \"line\": \"customer/1\"}"
+#define PAGE_ORDER                                                                                                                    \
+    "{\"order_id\": \"o-1\", \"workflow\": \"w\", \"state\": \"pending\", \"goal\": \"processed\", "                                  \
+    "\"reason\": \"none\", \"n\": 0, \"created_at\": \"x\", \"updated_at\": \"y\", \"complete_by\": null, \"line\": \"customer/1\", " \
+    "\"waits_step\": \"pay\", \"waits_service\": \"bank\", \"waits_reason\": \"breaker_open\"}"
 
 static void tables_clear(void)
 {
@@ -201,6 +203,7 @@ START_TEST(the_overview)
         200, "{\"figures\": [{\"figure\": \"a \\\"b\\\"\\ufffd\"},\n {\"figure\": \"a \\\"b\\\"\\ufffd\"}], "
              "\"groups\": [], \"services\": [{\"service\": null}], \"leader\": [], "
              "\"bulk\": [{\"state\": \"running\", \"filter\": {\"step\": \"a\"}}], \"runner\": [], "
+             "\"minutes\": [], \"order_minutes\": [], "
              "\"oldest\": {\"orders\": [" PAGE_ORDER
              "], \"looked_at\": 7, \"is_full\": true, \"back_to\": null, \"next\": null}, "
              "\"now_ms\": 1769862896789}");
@@ -289,7 +292,7 @@ START_TEST(lists)
     one_put(0, 1, "a", "b");
     one_put(1, 1, "c", "d");
     render(mg_query_services, NULL);
-    assert_written(200, "{\"services\": [{\"a\": \"b\"}], \"agents\": [{\"c\": \"d\"}]}");
+    assert_written(200, "{\"services\": [{\"a\": \"b\"}], \"agents\": [{\"c\": \"d\"}], \"minutes\": []}");
     render(mg_query_workflows, NULL);
     assert_written(200, "{\"workflows\": [{\"a\": \"b\"}], \"steps\": [{\"c\": \"d\"}], \"is_cut\": false}");
     render(mg_query_alerts, NULL);

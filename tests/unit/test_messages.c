@@ -261,8 +261,30 @@ START_TEST(a_service_report_comes_back)
     ck_assert_uint_eq(back.process, report.process);
     ck_assert_uint_eq(back.sequence, 9);
     ck_assert(back.is_prober);
+    ck_assert(!back.has_calls);
     ck_assert(mg_breaker_state_parse("half_open", 9, &state) && state == MG_BREAKER_HALF_OPEN);
     ck_assert(!mg_breaker_state_parse("half", 4, &state));
+}
+END_TEST
+
+/* Would catch: numbers of calls that change on their way. */
+START_TEST(the_calls_of_a_service_report_come_back)
+{
+    struct mg_service_report back = {0}, report = {.service = "payment",
+                                                   .instance = "h:1:2",
+                                                   .has_calls = true,
+                                                   .calls = {.count = 12,
+                                                             .failed = 3,
+                                                             .within = {1, 2, [14] = 9},
+                                                             .failing_since_ms = INT64_C(1769862896123),
+                                                             .probe_at_ms = INT64_C(1769862897000),
+                                                             .error_at_ms = INT64_C(1769862896500),
+                                                             .error_code = "http_503/MAINTENANCE",
+                                                             .error_text = "we are \"updating\""}};
+    mg_service_report_write(&report, &body);
+    ck_assert_ok(mg_service_report_parse(mg_buf_slice(&body), &back, &err));
+    ck_assert(back.has_calls);
+    ck_assert_mem_eq(&back.calls, &report.calls, sizeof(back.calls));
 }
 END_TEST
 
@@ -611,6 +633,7 @@ int main(void)
     tcase_add_test(tests, a_bad_error_text_does_not_lose_the_reply);
     tcase_add_test(tests, a_long_text_is_cut_at_a_character);
     tcase_add_test(tests, a_service_report_comes_back);
+    tcase_add_test(tests, the_calls_of_a_service_report_come_back);
     tcase_add_test(tests, the_wanted_state_of_a_service_is_read_as_written);
     tcase_add_test(tests, a_status_comes_back);
     tcase_add_test(tests, a_status_carries_its_output_as_it_is);

@@ -200,6 +200,28 @@ START_TEST(an_endless_label_ends_in_the_overflow)
 }
 END_TEST
 
+/* Would catch: a service whose calls all look quick, and orders of one state that count for another. */
+START_TEST(a_histogram_gives_its_buckets_and_a_name_the_sum_of_its_series)
+{
+    uint64_t counts[MG_METRIC_BUCKETS];
+    struct mg_metric *seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "call_seconds", NULL, "x");
+    mg_metric_observe(seconds, 0.001);
+    mg_metric_observe(seconds, 0.0011);
+    mg_metric_observe(seconds, 59);
+    mg_metric_observe(seconds, 61);
+    ck_assert(mg_metric_buckets(seconds, counts));
+    ck_assert_uint_eq(counts[0], 1);
+    ck_assert_uint_eq(counts[1], 1);
+    ck_assert_uint_eq(counts[MG_METRIC_BUCKETS - 1], 1);
+    ck_assert_double_eq(mg_metric_value(seconds), 4);
+    mg_metric_add(mg_metrics_series(metrics, MG_COUNTER, "orders", "workflow=\"a\",state=\"done\"", "x"), 3);
+    mg_metric_add(mg_metrics_series(metrics, MG_COUNTER, "orders", "workflow=\"b\",state=\"done\"", "x"), 4);
+    mg_metric_add(mg_metrics_series(metrics, MG_COUNTER, "orders", "workflow=\"b\",state=\"open\"", "x"), 9);
+    mg_metric_add(mg_metrics_series(metrics, MG_COUNTER, "others", "state=\"done\"", "x"), 9);
+    ck_assert_double_eq(mg_metrics_sum(metrics, "orders", "state=\"done\""), 7);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("metrics");
@@ -214,6 +236,7 @@ int main(void)
     tcase_add_test(tests, numbers_are_written_as_prometheus_reads_them);
     tcase_add_test(tests, past_the_limit_all_series_share_one);
     tcase_add_test(tests, an_endless_label_ends_in_the_overflow);
+    tcase_add_test(tests, a_histogram_gives_its_buckets_and_a_name_the_sum_of_its_series);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

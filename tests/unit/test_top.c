@@ -49,14 +49,15 @@ static void set(struct mg_table *table, const char *text)
 
 #define SERVICES                                                                                             \
     "service|state|agents|obeying|in_flight|capacity|breakers_open|concurrency|rate_per_s|paused_until|"     \
-    "by_whom|reason\n"
+    "by_whom|reason|since|since_ms|calls_per_s|p95_ms|failed_percent|waiting|error_code|error_text\n"
 #define FIGURES "figure|word|workflow|number|oldest_ms\n"
 
 static void view_be_well(void)
 {
     set(&view.leader, "holder|epoch|age_ms\nsupervisor-1|3|120");
-    set(&view.services, SERVICES "carrier|serving|2|2|1|128|0|||||\n"
-                                 "payment|paused|2|1|0|128|0|6|20|2026-01-31T12:34:56.789Z|anna|repair");
+    set(&view.services, SERVICES "carrier|serving|2|2|1|128|0||||||||12.3|250|0|0||\n"
+                                 "payment|paused|2|1|0|128|0|6|20|2026-01-31T12:34:56.789Z|anna|repair|"
+                                 "2026-01-31T10:10:11.789Z|61000||||412|http_503|maintenance");
     set(&view.accepted, "now|accepted\n2026-01-31T10:11:12.131Z|4711");
     set(&view.figures, FIGURES "orders|processing|hello|2|61000\norders|processing|ship|3|5000\n"
                                "orders|pending|hello|1|1000\nowed|||0|0");
@@ -137,9 +138,9 @@ START_TEST(all_of_it_is_on_80_by_24)
         "alerts  none open",
         "leader  supervisor-1, epoch 3, seen 120 ms ago",
         "servers database answers, broker answers",
-        "SERVICE  STATE    AGENTS        CALLS  LIMIT    PAUSED UNTIL  SET BY",
-        "carrier  serving  2             1/128  -        -             ",
-        "payment  paused   1 of 2 apply  0/128  6, 20/s  01-31 12:34Z  anna: repair",
+        "SERVICE  STATE    SINCE  CALLS/S  P95     FAILED  WAIT  AGENTS        CALLS  WHY",
+        "carrier  serving  -      12.3     250 ms  0 %     0     2             1/128  ",
+        "payment  paused   1m01s  -        -       -       412   1 of 2 apply  0/128  lim",
         "FAILED  SINCE         WORKFLOW  STEP    SERVICE  ERROR",
         "40      01-30 09:08Z  hello     charge  payment  card \xe2\x82\xac declined",
         "OPEN FOR  STATE       WORKFLOW  ORDER  REASON",
@@ -293,8 +294,11 @@ START_TEST(each_trouble_is_named)
     assert_reason("3 dead letters");
     view.queues[1] = (struct mg_top_queue){"agent.payment.requests", 5, 0};
     assert_reason("no consumer reads agent.payment.requests");
-    set(&view.services, SERVICES "payment|breaker open|2|2|0|8|2|||||");
+    set(&view.services, SERVICES "payment|breaker open|2|2|0|8|2|||||||||||||");
     assert_reason("payment: breaker open");
+    set(&view.services, SERVICES "payment|breaker open|2|2|0|8|2|||||"
+                                 "|2026-01-31T10:10:11.789Z|61000|1|9|100|3|http_503|maintenance");
+    assert_reason("payment: breaker open for 1m01s, http_503");
     set(&view.services, USED "travle|no agent|0|0|0|0|0||||||t");
     assert_reason("travle: no agent");
     set(&view.services, USED "travle|no agent|0|0|0|0|0||||||t");
@@ -357,7 +361,8 @@ START_TEST(each_row_leads_on)
         enum mg_top_list list;
         int row;
         const char *verb;
-    } cases[] = {{MG_TOP_SERVICES, 0, "makegood service list"},
+    } cases[] = {{MG_TOP_SERVICES, 0, "makegood service show carrier"},
+                 {MG_TOP_SERVICES, 5, "makegood service list"},
                  {MG_TOP_FAILURES, 0, "makegood order explain o-9"},
                  {MG_TOP_FAILURES, 5, "makegood order list --group-by error"},
                  {MG_TOP_ALERTS, 0, "makegood alert list"},

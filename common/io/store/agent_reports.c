@@ -21,7 +21,7 @@ enum { COLUMN_SERVICE, COLUMN_REFUSED };
  *
  * Rows are counted only for a new instance. If its service has too many, expired ones are deleted, except
  * those locked by another scheduler: both might wait for each other. */
-/* $13 keys (store/pass_by.h): a service and its agent. */
+/* $14 keys (store/pass_by.h): a service and its agent. */
 /* MG_SERVICE_INSTANCES_MAX */
 #define DIGITS_OF(number) #number
 #define DIGITS(number)    DIGITS_OF(number)
@@ -33,9 +33,10 @@ enum { COLUMN_SERVICE, COLUMN_REFUSED };
     "WITH reported AS MATERIALIZED (SELECT DISTINCT ON (i.service, i.instance) i.*" \
     "  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[]," \
     "   $7::bigint[]," \
-    "   $8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::boolean[])" \
+    "   $8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::boolean[]," \
+    "   $13::text[])" \
     "   AS i(n, service, instance, breaker, is_ready, in_flight, concurrency, reason, control_version," \
-    "    process, sequence, is_prober)" \
+    "    process, sequence, is_prober, calls)" \
     "  WHERE " taken \
     "  ORDER BY i.service, i.instance, i.n DESC)," \
     " newcomer AS MATERIALIZED (SELECT service, instance, row_number() OVER (PARTITION BY service ORDER BY n) AS nth" \
@@ -52,25 +53,25 @@ enum { COLUMN_SERVICE, COLUMN_REFUSED };
     "   OR (service IN (SELECT service FROM counted WHERE kept + number > " INSTANCES_MAX ")" \
     "    AND NOT " IS_VALID ") FOR UPDATE SKIP LOCKED)))," \
     " written AS (INSERT INTO service_state AS s (service, instance, breaker, is_ready, in_flight, concurrency," \
-    "   reason, control_version, process, sequence, is_prober)" \
+    "   reason, control_version, process, sequence, is_prober, calls)" \
     "  SELECT i.service, i.instance, i.breaker, i.is_ready, i.in_flight, i.concurrency, i.reason," \
-    "   i.control_version, i.process, i.sequence, i.is_prober" \
+    "   i.control_version, i.process, i.sequence, i.is_prober, i.calls::json" \
     "  FROM reported i WHERE (i.service, i.instance) NOT IN (SELECT service, instance FROM refused)" \
     "  ORDER BY i.service, i.instance" \
     "  ON CONFLICT (service, instance) DO UPDATE SET breaker = excluded.breaker, is_ready = excluded.is_ready," \
     "   in_flight = excluded.in_flight, concurrency = excluded.concurrency, reason = excluded.reason," \
     "   control_version = excluded.control_version, process = excluded.process, sequence = excluded.sequence," \
-    "   is_prober = excluded.is_prober, reported_at = excluded.reported_at" \
+    "   is_prober = excluded.is_prober, calls = excluded.calls, reported_at = excluded.reported_at" \
     "  WHERE excluded.process = 0 OR s.process <> excluded.process OR s.sequence < excluded.sequence)" \
     " SELECT service, count(*) FROM refused GROUP BY service"
 static const struct mg_many_sql PUT_STATES = {
-    .all = {"put_service_states", PUT_SERVICE_STATES(STATE_KEY " <> ALL ($13::text[])")},
+    .all = {"put_service_states", PUT_SERVICE_STATES(STATE_KEY " <> ALL ($14::text[])")},
     .keys = {"put_service_states_keys",
         "WITH unused AS (SELECT $1::bigint[], $4::text[], $5::boolean[], $6::bigint[], $7::bigint[], $8::text[], $9::bigint[],"
-        "  $10::bigint[], $11::bigint[], $12::boolean[])"
+        "  $10::bigint[], $11::bigint[], $12::boolean[], $13::text[])"
         " SELECT DISTINCT " STATE_KEY " FROM unnest($2::text[], $3::text[]) AS i(service, instance)"
-        " WHERE " STATE_KEY " <> ALL ($13::text[])"},
-    .among = {"put_service_states_among", PUT_SERVICE_STATES(STATE_KEY " = ANY ($13::text[])")},
+        " WHERE " STATE_KEY " <> ALL ($14::text[])"},
+    .among = {"put_service_states_among", PUT_SERVICE_STATES(STATE_KEY " = ANY ($14::text[])")},
     .noun = "report of agent",
     .verb = "stored",
     .is_given = true};
@@ -113,6 +114,7 @@ void mg_store_put_service_states(struct mg_store *store, const struct mg_service
     int concurrency = mg_pg_add_array(&params, MG_PG_INT), reason = mg_pg_add_array(&params, MG_PG_TEXT);
     int control_version = mg_pg_add_array(&params, MG_PG_INT), process = mg_pg_add_array(&params, MG_PG_INT);
     int sequence = mg_pg_add_array(&params, MG_PG_INT), is_prober = mg_pg_add_array(&params, MG_PG_BOOL);
+    int calls = mg_pg_add_array(&params, MG_PG_TEXT);
     for (int i = 0; i < count; i++) {
         mg_pg_push_int(&params, n, i);
         mg_pg_push_text(&params, service, mg_slice_of(states[i].service));
@@ -126,6 +128,7 @@ void mg_store_put_service_states(struct mg_store *store, const struct mg_service
         mg_pg_push_int(&params, process, (int64_t)states[i].process);
         mg_pg_push_int(&params, sequence, (int64_t)states[i].sequence);
         mg_pg_push_bool(&params, is_prober, states[i].is_prober);
+        mg_pg_push_text(&params, calls, states[i].calls);
     }
     mg_store_send_many(store, &PUT_STATES, &params, on_put, mg_store_done_job_create(store, done, arg));
 }

@@ -20,7 +20,8 @@ _Static_assert((int)MG_ORDERS_STATE == MG_SQL_report_orders_state &&
                    (int)MG_ORDERS_LIMIT == MG_SQL_report_orders_limit &&
                    (int)MG_ORDERS_LABELS == MG_SQL_report_orders_labels &&
                    (int)MG_ORDERS_CLIENT == MG_SQL_report_orders_client &&
-                   (int)MG_ORDERS_PARAMS == MG_SQL_report_orders_params,
+                   (int)MG_ORDERS_PARAMS == MG_SQL_report_orders_params &&
+                   (int)MG_ORDERS_PARAMS == MG_SQL_report_client_orders_params,
                "the same");
 _Static_assert((int)MG_AWAITING_SIGNAL == MG_SQL_report_awaiting_signal &&
                    (int)MG_AWAITING_WORKFLOW == MG_SQL_report_awaiting_workflow &&
@@ -118,8 +119,10 @@ static const struct {
         " " MG_SQL_HELD_BY("1", "seen_at") " AS held_by"
         " FROM supervisor_leader"}, 0},
     [MG_REPORT_ORDERS] = REPORT(report_orders),
+    [MG_REPORT_CLIENT_ORDERS] = REPORT(report_client_orders),
     [MG_REPORT_FIND] = REPORT(report_find),
     [MG_REPORT_PAGE_OPEN] = REPORT(report_page_open),
+    [MG_REPORT_PAGE_PARKED] = REPORT(report_page_parked),
     [MG_REPORT_ORDER_OF_CLIENT] = REPORT(report_order_of_client),
     [MG_REPORT_ARCHIVED_ORDER_OF_CLIENT] = REPORT(report_archived_order_of_client),
     [MG_REPORT_ARCHIVED_STATUSES_OF_CLIENT] = REPORT(report_archived_statuses_of_client),
@@ -148,6 +151,8 @@ static const struct {
     [MG_REPORT_WORKFLOWS] = REPORT(report_workflows),
     [MG_REPORT_WORKFLOW_STEPS] = REPORT(report_workflow_steps),
     [MG_REPORT_SERVICES] = REPORT(report_services),
+    [MG_REPORT_SERVICE_MINUTES] = REPORT(report_service_minutes),
+    [MG_REPORT_ORDER_MINUTES] = REPORT(report_order_minutes),
     [MG_REPORT_CONTROL] = REPORT(report_control),
     [MG_REPORT_CONTROLLED] = REPORT(report_controlled),
     [MG_REPORT_KEPT_SERVICES] = REPORT(report_kept_services),

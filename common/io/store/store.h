@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 42 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 43 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -103,6 +103,10 @@ struct mg_beat {
     /* The last error of that work; of one that moves, why it takes no new orders; "": none. */
     char reason[MG_BEAT_REASON_SIZE];
     struct mg_slice orders_aside; /* process_state.orders_aside; borrowed for the call; absent: none */
+    /* Of a scheduler: orders that it has accepted, that ended, and that came into state error, since its
+     * start. */
+    bool has_orders;
+    int64_t accepted, ended, failed;
 };
 /* Writes the row of the process. */
 void mg_store_beat(struct mg_store *store, const struct mg_beat *beat, mg_store_done_fn *done, void *arg);
@@ -317,7 +321,8 @@ struct mg_service_state {
     uint64_t control_version; /* version of the operator settings that it applies; 0: none received */
     /* For one process the row with the highest sequence stays; for process 0 the last row. */
     uint64_t process, sequence;
-    bool is_prober; /* by its own state, it probes for all */
+    bool is_prober;        /* by its own state, it probes for all */
+    struct mg_slice calls; /* service_state.calls; absent: not known */
 };
 /* A new instance is refused while MG_SERVICE_INSTANCES_MAX others of its service have valid reports. So known
  * ones stay, however many names are invented. */
@@ -544,7 +549,7 @@ enum mg_orders_param {
     MG_ORDERS_CLIENT,
     MG_ORDERS_PARAMS
 };
-#define MG_ORDERS_LISTED_COLUMNS 10 /* of its orders; those of the page follow */
+#define MG_ORDERS_LISTED_COLUMNS 13 /* of its orders; those of the page follow */
 
 /* Parameters of MG_REPORT_AWAITING. */
 enum mg_awaiting_param {
@@ -566,14 +571,18 @@ enum mg_awaiting_param {
  * since 1970 or, below 0, before now. */
 enum mg_report {
     /* A page of orders, newest first, of all or of one client: order_id, workflow, state, goal, reason,
-     * failure_count, created_at, updated_at, complete_by. Each row has its page, too: looked_at (orders
-     * read), back_to (time of the oldest of them), next (cursor of the next page or NULL). A page without
-     * orders has one row, whose order_id is NULL. For tables of any size a page reads at most some ten
-     * thousand rows; a page without a match may still have a next. */
+     * failure_count, created_at, updated_at, complete_by, line; waits_step, waits_service, waits_reason of
+     * the first step that waits (NULL: none does). Each row has its page, too: looked_at (orders read),
+     * back_to (time of the oldest of them), next (cursor of the next page or NULL). A page without orders has
+     * one row, whose order_id is NULL. For tables of any size a page reads at most some ten thousand rows; a
+     * page without a match may still have a next. */
     MG_REPORT_ORDERS,
+    MG_REPORT_CLIENT_ORDERS, /* the same for a gateway: which step waits is not known */
     /* The same of open orders, oldest first; also is_full: open ones are left unread. $1 state, $2 workflow,
      * $3 since, $4 until, $5 cursor, $6 limit */
     MG_REPORT_PAGE_OPEN,
+    /* The same of orders with a step that is parked for a service. $1 service, $2 cursor, $3 limit */
+    MG_REPORT_PAGE_PARKED,
     /* $1 text, $2 limit, of each kind: found_by ('id', 'label NAME'), order_id, workflow, state, created_at,
      * archived_on (NULL: not in the archive), reason (NULL). Ids that begin with the text, and labels with
      * this value */
@@ -657,14 +666,21 @@ enum mg_report {
      * its undo), running, undone, or skipped; of the newest MG_STEPS_COUNTED_ORDERS orders of the last day,
      * whose number is in the column looked_at. By workflow, and by the step's place in its newest version */
     MG_REPORT_WORKFLOW_STEPS,
-    MG_REPORT_SERVICES, /* service_state */
+    MG_REPORT_SERVICES, /* service_state, and since when each agent's calls fail */
+    /* $1 service, or '' for all with calls: service, and of each minute of the last hour, the present one
+     * last: calls, failed, p95_ms (JSON arrays) */
+    MG_REPORT_SERVICE_MINUTES,
+    MG_REPORT_ORDER_MINUTES, /* the same of orders, one row: accepted, ended, failed */
     /* operator settings of each service, one row for each of its reporting agents: service, version,
      * is_paused, concurrency, rate_per_s, instance, breaker, is_ready; in this order. Without settings
      * version is 0, without an agent instance is '' */
     MG_REPORT_CONTROL,
     /* Each service with its agents as one row: settings, agents that apply them, calls that they may make
      * together (capacity), breakers that are not closed. A service without agents and settings is included if
-     * the newest version of a workflow names it (is_used). */
+     * the newest version of a workflow names it (is_used). since: it is paused, or no call is answered (NULL:
+     * neither); calls_per_s, p50_ms, p95_ms, failed_percent: of the last one to two minutes; error_code,
+     * error_text, error_at: the last failure; probe_at: when an open breaker lets a call through; waiting:
+     * steps parked for it, at most 10,000. */
     MG_REPORT_CONTROLLED,
     MG_REPORT_KEPT_SERVICES, /* service: of the workflow versions that open orders keep (of 100,000 orders) */
     MG_REPORT_LEADER,        /* supervisor_leader with age in ms */

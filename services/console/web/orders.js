@@ -6,13 +6,21 @@ import {go, trouble} from "/app.js";
 
 const STATES = [["", "any"], ["open", "open"], ["pending", "pending"], ["processing", "processing"], ["compensating", "compensating"],
   ["error", "error"], ["processed", "processed"], ["compensated", "compensated"], ["cancelled", "cancelled"]];
-const FIELDS = ["state", "workflow", "label", "step", "error", "since", "until"];
+const FIELDS = ["state", "workflow", "label", "step", "error", "since", "until", "waits_for"];
+
+/** The order's reason, and the step that waits: "charge waits for payment: breaker open". */
+export function why(row) {
+  const reason = row.reason === "none" ? "" : row.reason.replaceAll("_", " ");
+  if (!row.waits_step) return reason;
+  const waits = `${row.waits_step} waits${row.waits_service ? ` for ${row.waits_service}` : ""}: ${row.waits_reason.replaceAll("_", " ")}`;
+  return reason === "" ? waits : `${reason}; ${waits}`;
+}
 
 const ORDER_COLUMNS = [
   {name: "order", cell: (row) => orderLink(row.order_id)},
   {name: "state", cell: (row) => badge(row.state)},
   {name: "workflow", cell: (row) => row.workflow},
-  {name: "reason", cell: (row) => (row.reason === "none" ? "" : row.reason.replaceAll("_", " "))},
+  {name: "why", cell: why},
   {name: "line", cell: (row) => row.line ?? ""},
   {name: "failures", number: true, cell: (row) => number(row.failure_count)},
   {name: "created", cell: (row) => when(row.created_at)},
@@ -96,6 +104,6 @@ export async function show({main, query}) {
       ...[note && h("p", {class: "soft"}, note), page.next !== null && h("p", {class: "row"}, more)].filter(Boolean));
   };
   main.append(h("h1", {}, "Orders"), h("section", {class: "panel", "aria-label": "Search"}, form(filter, workflows)),
-    panel(isFailures ? "Open failures, newest first" : filter.label === "" && ["open", "pending", "processing", "compensating"].includes(filter.state) ? "Open orders, oldest first" : "Newest first", list));
+    panel(filter.waits_for !== "" ? `Orders that wait for service ${filter.waits_for}, oldest first` : isFailures ? "Open failures, newest first" : filter.label === "" && ["open", "pending", "processing", "compensating"].includes(filter.state) ? "Open orders, oldest first" : "Newest first", list));
   draw();
 }

@@ -3,6 +3,9 @@ import {h, morph, badge, clockTell, duration, number, orderLink, panel, plural, 
 import {get} from "/api.js";
 import {trouble, watch} from "/app.js";
 import {SILENT_MS, bulkTable, isDriven} from "/bulk_list.js";
+import {orderChart, slowness} from "/charts.js";
+import {why} from "/orders.js";
+import {lastFailure, numberColumns, stateOf} from "/services.js";
 
 const OWED_LATE_MS = 300000; // as `makegood doctor` and the rule MakegoodStatusesOwed
 const OPEN = ["pending", "processing", "compensating"];
@@ -27,9 +30,12 @@ function needs(data) {
     if (service.state === "no agent") found.push({isBad: true, href, text: `Service ${service.service} has no agent: its orders wait.`, what: "Start one: makegood-agent --service FILE."});
     else if (service.state === "not consuming") found.push({isBad: true, href, text: `Agents of service ${service.service} report, and none consumes: its orders wait.`, what: "If this lasts, end them and start them again."});
     else if (service.state === "no queue") found.push({isBad: true, href, text: `Service ${service.service} has no request queue: its orders wait.`, what: `Run: makegood broker apply --service ${service.service}`});
-    else if (service.state === "breaker open") found.push({isBad: true, href, text: `Service ${service.service} fails: its agents have suspended their calls.`, what: "See its error, and repair it; its orders wait and then continue automatically."});
+    else if (service.state === "breaker open") found.push({isBad: true, href, text: [`Service ${service.service} fails`, service.since && [" since ", when(service.since)], ". ", service.error_code && [lastFailure(service), ". "], `${plural(service.waiting, "step waits", "steps wait")}.`],
+      what: "Repair it; its orders then continue automatically."});
     else if (service.state === "not ready") found.push({isBad: true, href, text: `The agents of service ${service.service} are not ready.`, what: "See the reason on the page of services."});
-    else if (service.state === "paused") found.push({isBad: false, href, text: `Service ${service.service} is paused by ${service.by_whom}: ${service.reason}.`, what: "Its orders wait until it is resumed."});
+    else if (service.state === "paused") found.push({isBad: false, href, text: [`Service ${service.service} is paused by ${service.by_whom}: ${service.reason}. Since `, when(service.since), `; ${plural(service.waiting, "step waits", "steps wait")}.`], what: "Its orders wait until it is resumed."});
+    const slow = slowness(service, data.minutes.find((row) => row.service === service.service));
+    if (slow !== "") found.push({isBad: false, href, text: `Service ${service.service} is slow: ${slow}.`, what: "See its last hour."});
   }
   for (const row of of("alerts")) {
     const about = ABOUT_ORDERS[row.word];
@@ -102,7 +108,8 @@ function oldest(data) {
     {name: "order", cell: (row) => orderLink(row.order_id)},
     {name: "state", cell: (row) => badge(row.state)},
     {name: "workflow", cell: (row) => row.workflow},
-    {name: "reason", cell: (row) => (row.reason === "none" ? "" : row.reason.replaceAll("_", " "))},
+    {name: "why", cell: why},
+    {name: "since", cell: (row) => when(row.updated_at, {relative: true})},
     {name: "created", cell: (row) => when(row.created_at, {relative: true})},
   ], data.oldest.orders, {empty: "No order is open."}), data.oldest.orders.length > 0 && h("p", {}, h("a", {href: "/orders?state=open"}, "All open orders")));
 }
@@ -110,16 +117,15 @@ function oldest(data) {
 function services(data) {
   return panel("Services", table("Services", [
     {name: "service", cell: (row) => h("a", {href: "/services"}, row.service)},
-    {name: "state", cell: (row) => badge(row.state)},
-    {name: "agents", number: true, cell: (row) => number(row.agents)},
-    {name: "calls under way", number: true, cell: (row) => number(row.in_flight)},
+    {name: "state", cell: stateOf},
+    ...numberColumns(new Map(data.minutes.map((row) => [row.service, row]))),
   ], data.services, {empty: "No service is known: no workflow is loaded, and no agent has reported."}));
 }
 
 function draw(main, data) {
   clockTell(data.now_ms);
   const leader = data.leader[0];
-  const wanted = h("div", {}, verdict(data), tiles(data), bulk(data), failures(data), oldest(data), services(data),
+  const wanted = h("div", {}, verdict(data), tiles(data), panel("Orders of the last hour", orderChart(data.order_minutes[0])), bulk(data), failures(data), services(data), oldest(data),
     h("p", {class: "soft"}, leader && leader.holder !== "" ? `Leading supervisor: ${leader.holder}, epoch ${leader.epoch}.` : "No supervisor leads."));
   morph(main, wanted);
 }

@@ -142,6 +142,54 @@ START_TEST(a_full_publish_window_delays_the_reply)
 }
 END_TEST
 
+/* ---- what the reports say of the calls ---- */
+
+static const char *report_of_calls(void)
+{
+    flow_linger(6000); /* longer than the period of reports */
+    const char *calls = strstr(fake_broker_last("service_report")->body, "\"calls\":");
+    ck_assert_ptr_nonnull(calls);
+    return calls;
+}
+
+/* Would catch: a slow or failing service that looks as any other, and one that seems to fail after its
+ * repair. */
+START_TEST(a_report_has_the_calls_and_the_last_failure)
+{
+    flow_finish();
+    flow_start(",\"tries\":1");
+    ck_assert_ptr_nonnull(strstr(report_of_calls(), "{\"count\":0,\"failed\":0,"));
+    flow_deliver(&(struct flow_request){.left_ms = 60000});
+    flow_wait_calls(1);
+    flow_linger(3000);
+    flow_answer_status(0, 503, "{\"code\": \"MAINTENANCE\", \"message\": \"we are updating\"}");
+    const char *calls = report_of_calls();
+    ck_assert_ptr_nonnull(strstr(calls,
+                                 "{\"count\":1,\"failed\":1,\"within\":[0,0,0,0,0,0,0,0,0,0,0,1,0,0,0],"
+                                 "\"failing_since\":\"2"));
+    ck_assert_ptr_nonnull(strstr(calls,
+                                 "\"error\":{\"code\":\"http_503/MAINTENANCE\",\"text\":\"we are updating\","
+                                 "\"at\":\"2"));
+    flow_deliver(&(struct flow_request){.order_id = "o2", .left_ms = 60000});
+    flow_wait_calls(2);
+    flow_answer_status(1, 422, "");
+    calls = report_of_calls();
+    ck_assert_ptr_null(strstr(calls, "failing_since")); /* a refusal is an answer */
+    ck_assert_ptr_nonnull(strstr(calls, "http_503/MAINTENANCE"));
+}
+END_TEST
+
+START_TEST(an_unreachable_service_is_reported_as_such)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 60000});
+    flow_wait_calls(1);
+    flow_answer_unreachable(0);
+    const char *calls = report_of_calls();
+    ck_assert_ptr_null(strstr(calls, "\"failed\":0"));
+    ck_assert_ptr_nonnull(strstr(calls, "\"code\":\"unreachable\""));
+}
+END_TEST
+
 /* ---- deadlines ---- */
 
 /* A message with the database's clock, equal to this machine's, arrives in so long (negative: arrived so long
@@ -613,6 +661,8 @@ int main(void)
         a_call_that_fails_after_its_connection_is_gone_is_maybe,
         at_most_once_keeps_its_refusal_while_the_broker_is_away,
         a_full_publish_window_delays_the_reply,
+        a_report_has_the_calls_and_the_last_failure,
+        an_unreachable_service_is_reported_as_such,
         a_late_request_is_dropped_in_silence,
         an_answer_after_complete_by_is_kept_silent,
         a_reply_without_a_taker_ends_silently_at_complete_by,

@@ -55,6 +55,30 @@ START_TEST(an_overtaken_report_takes_no_newer_ones_place)
 }
 END_TEST
 
+#define CALLS                                                                                                \
+    "{\"count\":2,\"failed\":1,\"within\":[0,0,0,0,0,0,0,0,0,0,0,0,0,1,0],"                                  \
+    "\"failing_since\":\"2026-01-31T12:34:56.789Z\"}"
+
+/* Would catch: numbers that are lost between agent and table; a newer agent's members, or a wrong text, in
+ * it; and an older agent whose service seems to answer at once. */
+START_TEST(the_calls_of_a_report_are_stored_as_json)
+{
+    static const char *const bodies[] = {
+        "{\"v\":1,\"service\":\"payment\",\"instance\":\"a\",\"breaker\":\"open\",\"ready\":true,"
+        "\"in_flight\":0,\"concurrency\":64,\"calls\":" CALLS "}",
+        "{\"v\":1,\"service\":\"payment\",\"instance\":\"a\",\"breaker\":\"open\",\"ready\":true,"
+        "\"in_flight\":0,\"concurrency\":64}"};
+    fake_broker_deliver(
+        &(struct fake_delivery){.consumer = MG_LANE_REPLIES, .type = "service_report", .body = bodies[0]});
+    stage_settle();
+    ck_assert_str_eq(fake_store.last_calls, CALLS);
+    fake_broker_deliver(
+        &(struct fake_delivery){.consumer = MG_LANE_REPLIES, .type = "service_report", .body = bodies[1]});
+    stage_settle();
+    ck_assert_str_eq(fake_store.last_calls, "");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler reports");
@@ -62,6 +86,7 @@ int main(void)
     tcase_add_checked_fixture(tests, stage_start, stage_finish);
     tcase_add_test(tests, a_service_report_is_stored_and_acked);
     tcase_add_test(tests, an_overtaken_report_takes_no_newer_ones_place);
+    tcase_add_test(tests, the_calls_of_a_report_are_stored_as_json);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

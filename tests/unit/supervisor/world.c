@@ -1,6 +1,8 @@
 /* See world.h. */
 #include "world.h"
 
+#include "io/store/minutes.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +171,17 @@ void mg_store_forget_signals(struct mg_store *store, uint64_t epoch, const char 
     fake.forgets++;
     (void)mg_err_set(&err, MG_TRANSIENT, "the disk is full");
     done(arg, &fake.kept_signals, fake.is_forget_failing ? &err : NULL);
+}
+
+void mg_store_count_minutes(struct mg_store *store, uint64_t epoch, const char *holder,
+                            mg_store_done_fn *done, void *arg)
+{
+    struct mg_err err;
+    assert(store == fake_counting_store() && arg == supervisor);
+    assert(epoch == 7 && strcmp(holder, "me") == 0);
+    fake.minute_counts++;
+    (void)mg_err_set(&err, MG_TRANSIENT, "the disk is full");
+    done(arg, fake.is_minute_failing ? &err : NULL);
 }
 
 void mg_store_retire(struct mg_store *store, uint64_t epoch, const char *holder, int bite,

@@ -65,6 +65,8 @@ struct fake_world {
     struct mg_kept_figures kept_signals; /* the answer to each look */
     bool is_forget_failing;
     int forgets;
+    bool is_minute_failing;
+    int minute_counts;
     bool is_unneeded_unreadable;
     int64_t wanted_takes_ms;
 

@@ -1,11 +1,22 @@
--- Each service with its settings and its agents as one row. A service without agents and settings is there if the
--- newest version of a workflow names it. A step that waits names none.
+-- Each service with its settings, its agents and its calls of the last one to two minutes as one row. A service without
+-- agents and settings is there if the newest version of a workflow names it. A step that waits names none. Steps that
+-- are parked for it are counted through an index, up to a limit.
 -- In this folder: psql -f report_controlled.sql
 
 WITH seen AS (
         SELECT service, count(*) AS agents, bool_and(breaker <> 'closed') AS is_open, bool_or(is_ready) AS is_ready,
             sum(in_flight) AS in_flight, sum(concurrency) AS capacity,
-            count(*) FILTER (WHERE breaker <> 'closed') AS breakers_open, array_agg(control_version) AS versions
+            count(*) FILTER (WHERE breaker <> 'closed') AS breakers_open, array_agg(control_version) AS versions,
+            CASE
+                WHEN bool_and(breaker <> 'closed')
+                    OR NOT bool_or((calls->>'count')::bigint > 0 AND calls->>'failing_since' IS NULL)
+                THEN min((calls->>'failing_since')::timestamptz)
+            END AS failing_since,
+            min((calls->>'probe_at')::timestamptz) AS probe_at,
+            (
+                array_agg(calls->'error' ORDER BY (calls#>>'{error,at}')::timestamptz DESC)
+                    FILTER (WHERE calls->'error' IS NOT NULL)
+            )[1] AS error
         FROM service_state
         WHERE reported_at BETWEEN clock_timestamp() - interval '10 seconds' AND clock_timestamp() + interval '10 seconds'
         GROUP BY service
@@ -17,6 +28,13 @@ SELECT service,
         WHEN s.is_open THEN 'breaker open'
         WHEN s.is_ready THEN 'serving'
         ELSE 'not ready' END AS state,
+    to_char(t.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS since,
+    floor(extract(epoch FROM clock_timestamp() - t.since) * 1000)::bigint AS since_ms,
+    round((m.counts[1] / m.seconds)::numeric, 1)::double precision AS calls_per_s, makegood_call_ms(m.counts, 0.5) AS p50_ms,
+    makegood_call_ms(m.counts, 0.95) AS p95_ms,
+    round(100.0 * m.counts[2] / nullif(m.counts[1], 0), 1)::double precision AS failed_percent, s.error->>'code' AS error_code,
+    s.error->>'text' AS error_text, s.error->>'at' AS error_at,
+    to_char(s.probe_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS probe_at, w.waiting,
     coalesce(s.agents, 0) AS agents,
     (SELECT count(*) FROM unnest(s.versions) AS v WHERE v >= coalesce(c.version, 0)) AS obeying,
     coalesce(s.in_flight, 0) AS in_flight, coalesce(s.capacity, 0) AS capacity, coalesce(s.breakers_open, 0) AS breakers_open,
@@ -35,5 +53,25 @@ FULL JOIN (
     JOIN workflow w USING (name, version), makegood_elements(makegood_json(w.definition), 'steps') AS step
     WHERE step->>'service' IS NOT NULL
 ) u USING (service)
+CROSS JOIN LATERAL (SELECT coalesce(CASE WHEN c.is_paused THEN c.set_at END, s.failing_since) AS since) t
+CROSS JOIN LATERAL (
+    SELECT count(*) AS waiting
+    FROM (
+        SELECT
+        FROM order_step p
+        WHERE p.service = coalesce(c.service, s.service, u.service) AND p.parked_high IS NOT NULL
+        LIMIT 10000
+    ) parked
+) w
+LEFT JOIN LATERAL (
+    SELECT array_agg(n.count ORDER BY n.n) AS counts,
+        extract(epoch FROM clock_timestamp() - date_trunc('minute', clock_timestamp()) + interval '1 minute') AS seconds
+    FROM (
+        SELECT e.n, sum(e.count)::bigint AS count
+        FROM minute_count k, unnest(k.counts) WITH ORDINALITY AS e (count, n)
+        WHERE k.subject = coalesce(c.service, s.service, u.service) AND k.minute >= date_trunc('minute', clock_timestamp()) - interval '1 minute'
+        GROUP BY e.n
+    ) n
+) m ON true
 ORDER BY service
 LIMIT 10000;

@@ -27,6 +27,10 @@
 \set client ''
 \set since_at `cat parts/since_at.sql`
 \set until_at `cat parts/until_at.sql`
+\if :{?waits}
+\else
+\set waits `cat parts/waits.sql`
+\endif
 
 WITH rarest AS MATERIALIZED (
         -- Without a choice nothing is counted.
@@ -257,7 +261,8 @@ SELECT s.order_id, s.workflow, s.process_state AS state, s.goal, s.reason, s.fai
     to_char(s.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS updated_at,
     to_char(s.complete_by AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS complete_by,
     (SELECT q.key FROM sequence_place q WHERE q.order_id = s.order_id ORDER BY q.place DESC LIMIT 1) AS line,
-    p.looked_at, p.back_to, p.next
+    w.waits_step, w.waits_service, w.waits_reason, p.looked_at, p.back_to, p.next
 FROM page p
 LEFT JOIN shown s ON true
+LEFT JOIN LATERAL (:waits) w ON true
 ORDER BY s.at DESC, s.order_id DESC;

@@ -9,6 +9,7 @@
 \set limit '50'
 \set since_at `cat parts/since_at.sql`
 \set until_at `cat parts/until_at.sql`
+\set waits `cat parts/waits.sql`
 
 WITH open AS MATERIALIZED (
         SELECT order_id, workflow, process_state, goal, reason, failure_count, created_at, updated_at, complete_by
@@ -37,7 +38,7 @@ SELECT s.order_id, s.workflow, s.process_state AS state, s.goal, s.reason, s.fai
     to_char(s.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS updated_at,
     to_char(s.complete_by AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS complete_by,
     (SELECT q.key FROM sequence_place q WHERE q.order_id = s.order_id ORDER BY q.place DESC LIMIT 1) AS line,
-    p.looked_at, p.is_full, p.back_to, p.next
+    w.waits_step, w.waits_service, w.waits_reason, p.looked_at, p.is_full, p.back_to, p.next
 FROM (
     SELECT (SELECT count(*) FROM open) AS looked_at, (SELECT count(*) = 10000 FROM open) AS is_full, NULL AS back_to,
         (
@@ -47,4 +48,5 @@ FROM (
         ) AS next
 ) p
 LEFT JOIN shown s ON true
+LEFT JOIN LATERAL (:waits) w ON true
 ORDER BY s.created_at, s.order_id;
