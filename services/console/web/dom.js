@@ -90,13 +90,13 @@ export const bulkLink = (id) => h("a", {class: "id", href: `/bulk/${encodeURICom
 export const orderLink = (id) => h("a", {class: "id", href: `/orders/${encodeURIComponent(id)}`}, id);
 
 /** columns: [{name, cell(row), number?}]; the first one is the row's heading. On a phone a row is a card. */
-export function table(caption, columns, rows, {empty = "None.", key = (_row, index) => index} = {}) {
+export function table(caption, columns, rows, {empty = "None.", key = (_row, index) => index, id = () => null} = {}) {
   if (rows.length === 0) return h("p", {class: "soft"}, empty);
   const kind = (column) => (column.number ? "number" : null);
   return h("table", {},
     h("caption", {class: "unseen"}, caption),
     h("thead", {}, h("tr", {}, columns.map((column) => h("th", {scope: "col", class: kind(column)}, column.name)))),
-    h("tbody", {}, rows.map((row, index) => h("tr", {"data-key": key(row, index)},
+    h("tbody", {}, rows.map((row, index) => h("tr", {"data-key": key(row, index), id: id(row)},
       columns.map((column, at) => at === 0
         ? h("th", {scope: "row", class: kind(column)}, column.cell(row))
         : h("td", {"data-name": column.name, class: kind(column)}, column.cell(row)))))));

@@ -4,6 +4,11 @@ import {get} from "/api.js";
 import {trouble, watch} from "/app.js";
 import {SILENT_MS, bulkTable, isDriven} from "/bulk_list.js";
 
+const ABOUT_ALERTS = { // texts of other alerts
+  bulk_stopped: ["bulk action has stopped by itself", "bulk actions have stopped by themselves"],
+  dead_letter: ["queue has dead letters", "queues have dead letters"],
+  schedule_missed: ["schedule has missed a slot", "schedules have missed slots"],
+};
 const OWED_LATE_MS = 300000; // as `makegood doctor` and the rule MakegoodStatusesOwed
 const OPEN = ["pending", "processing", "compensating"];
 const ABOUT_ORDERS = { // texts of alerts about orders, for one order and for several
@@ -13,6 +18,14 @@ const ABOUT_ORDERS = { // texts of alerts about orders, for one order and for se
   set_aside: ["order is set aside", "orders are set aside"],
   state_lost: ["order has lost confirmed state", "orders have lost confirmed state"],
 };
+
+const PLACES = {dead_letter: ["/dead", "See the dead letters."], bulk_stopped: ["/bulk", "See the bulk actions."], schedule_missed: ["/schedules", "See the schedules."]};
+
+/** "1 cause known (otto)". */
+function knownText(known) {
+  const names = [...new Set(known.map((cause) => (cause.acked_by ?? "").split(":")[0]))];
+  return `${plural(known.length, "cause", "causes")} known (${names.slice(0, 3).join(", ")}${names.length > 3 ? ", …" : ""})`;
+}
 
 /** All conditions that need a person, worst first, as `{isBad, text, href, what}`. */
 function needs(data) {
@@ -31,12 +44,16 @@ function needs(data) {
     else if (service.state === "not ready") found.push({isBad: true, href, text: `The agents of service ${service.service} are not ready.`, what: "See the reason on the page of services."});
     else if (service.state === "paused") found.push({isBad: false, href, text: `Service ${service.service} is paused by ${service.by_whom}: ${service.reason}.`, what: "Its orders wait until it is resumed."});
   }
-  for (const row of of("alerts")) {
-    const about = ABOUT_ORDERS[row.word];
-    found.push({isBad: true, href: about ? "/failures" : row.word === "dead_letter" ? "/dead" : row.word === "bulk_stopped" ? "/bulk" : row.word === "schedule_missed" ? "/schedules" : "/alerts",
-      text: `${about ? plural(row.number, ...about) : plural(row.number, `alert ${row.word.replaceAll("_", " ")} is open`, `alerts ${row.word.replaceAll("_", " ")} are open`)}, since ${duration(row.oldest_ms)}.`,
-      what: about ? "See the failures." : row.word === "dead_letter" ? "See the dead letters." : row.word === "bulk_stopped" ? "See the bulk actions." : row.word === "schedule_missed" ? "See the schedules." : "See the alerts."});
+  const unknown = data.causes.filter((cause) => !cause.acked_at);
+  for (const word of new Set(unknown.map((cause) => cause.code))) {
+    const causes = unknown.filter((cause) => cause.code === word), count = causes.reduce((sum, cause) => sum + Number(cause.count), 0);
+    const since = Math.max(...causes.map((cause) => Number(cause.oldest_ms)));
+    const about = ABOUT_ORDERS[word], [href, what] = about ? ["/failures", "See the failures."] : PLACES[word] ?? ["/alerts", "See the alerts."];
+    found.push({isBad: true, href, what,
+      text: `${about ?? ABOUT_ALERTS[word] ? plural(count, ...(about ?? ABOUT_ALERTS[word])) : plural(count, `alert ${word.replaceAll("_", " ")} is open`, `alerts ${word.replaceAll("_", " ")} are open`)}, since ${duration(since)}.`});
   }
+  const known = data.causes.filter((cause) => cause.acked_at);
+  if (known.length > 0) found.push({isKnown: true, isBad: false, href: "/alerts", what: "See the alerts.", text: `${knownText(known)}.`});
   for (const row of of("owed")) {
     if (Number(row.oldest_ms) > OWED_LATE_MS) found.push({isBad: false, text: `${plural(row.number, "status is", "statuses are")} owed to clients, the oldest for ${duration(row.oldest_ms)}.`, what: "A client's queue is missing or full. Delivery is retried at growing intervals, and given up after a day."});
   }
@@ -49,7 +66,8 @@ function needs(data) {
 
 function verdict(data) {
   const found = needs(data), bad = found.filter((each) => each.isBad).length;
-  const title = bad > 0 ? `${plural(bad, "problem needs", "problems need")} attention` : found.length > 0 ? "No problems, with notes" : "All is well";
+  const known = data.causes.filter((cause) => cause.acked_at), notes = found.filter((each) => !each.isBad && !each.isKnown).length;
+  const title = bad > 0 ? `${plural(bad, "problem needs", "problems need")} attention` : notes > 0 ? "No problems, with notes" : known.length > 0 ? `Well, ${knownText(known)}` : "All is well";
   say(title);
   return h("section", {class: `panel verdict ${bad > 0 ? "is-bad" : found.length > 0 ? "is-wait" : ""}`},
     h("h1", {}, title),

@@ -1,6 +1,6 @@
 // Workflows: the stored versions, and the states of each step in the orders of the last day.
 import {h, number, panel, plural, table, when} from "/dom.js";
-import {get} from "/api.js";
+import {get, mayAct} from "/api.js";
 
 const STATES = ["done", "failed", "unknown", "waiting", "running", "undone", "skipped"];
 
@@ -13,7 +13,8 @@ function versionsTell(rows) {
 
 function workflowShow(name, rows, steps) {
   return panel(name, versionsTell(rows),
-    h("p", {}, h("a", {href: `/orders?workflow=${encodeURIComponent(name)}`}, "Its orders")),
+    h("p", {class: "row"}, h("a", {class: "button", href: `/orders?workflow=${encodeURIComponent(name)}`}, "Its orders"),
+      mayAct() && h("a", {class: "button", href: `/post?workflow=${encodeURIComponent(name)}`}, "Post an order")),
     table(`Steps of ${name}`, [
       {name: "step", cell: (row) => row.step},
       ...STATES.map((state) => ({name: state, number: true, cell: (row) => h("span", {class: Number(row[state]) > 0 ? null : "soft"}, number(row[state]))})),
