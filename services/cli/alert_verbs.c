@@ -16,7 +16,7 @@ static enum mg_exit_code verb_alert_list(struct mg_cli *cli)
 
 static enum mg_exit_code verb_alert_causes(struct mg_cli *cli)
 {
-    static const char *const columns[] = {"count", "code",   "workflow", "step",     "error",
+    static const char *const columns[] = {"count",    "code",   "workflow", "step", "error",
                                           "alert_id", "oldest", "acked_by", NULL};
     const char *params[] = {cli->limit};
     return mg_table_list(cli, MG_REPORT_ALERT_CAUSES, params, 1, columns);

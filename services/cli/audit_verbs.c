@@ -44,8 +44,9 @@ static enum mg_exit_code verb_audit(struct mg_cli *cli)
                            after);
     }
     if (code == MG_EXIT_DONE) {
-        const char *params[] = {since,      until, mg_option_text(cli->options.by), mg_option_text(cli->options.subject),
-                                after, cli->limit};
+        const char *params[] = {
+            since, until,     mg_option_text(cli->options.by), mg_option_text(cli->options.subject),
+            after, cli->limit};
         code = mg_table_open(cli, MG_REPORT_ACTIONS, params, 6, &table);
     }
     if (code == MG_EXIT_DONE) {

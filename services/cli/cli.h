@@ -59,7 +59,7 @@ struct mg_cli_options {
     const char *service, *path;                                   /* of `agent test` */
     struct mg_list times, fails, refuses, loses, finishes, downs, whens, choices; /* of `workflow simulate` */
     struct mg_list claims;                                                        /* likewise */
-    const char *subject; /* of `audit` */
+    const char *subject;                                                          /* of `audit` */
     const char *profile;                                                          /* likewise */
     int64_t orders, seed, lines, stop_after_ms;                                   /* likewise; 0: not given */
     bool explores;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "console/change_request.h"
-#include "operator/command_note.h"
 #include "core/key.h"
+#include "operator/command_note.h"
 #include "operator/option_words.h"
 #include "service/service.h"
 #include "wire/service_control.h"

@@ -1,6 +1,7 @@
 /* Declarations shared by the console's files. sign_in.c and proxy.c authenticate, dispatch.c dispatches,
  * page_answer.c sends. pages.c and report_cache.c read reports, live.c streams events, queues.c watches
- * queues. act.c, bulk_actions.c and change_request.c make changes; dead.c handles dead letters. */
+ * queues. act.c, order_actions.c, order_post.c, schedule_actions.c, bulk_actions.c and change_request.c make
+ * changes; dead.c handles dead letters. */
 #ifndef MG_CONSOLE_CONSOLE_PARTS_H
 #define MG_CONSOLE_CONSOLE_PARTS_H
 

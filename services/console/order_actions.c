@@ -1,4 +1,5 @@
-/* Commands about one order, as the tool sends them: resume with repairs, settle, skip, signals and the others. */
+/* Commands about one order, as the tool sends them: resume with repairs, settle, skip, signals and the
+ * others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,21 +78,23 @@ static const char *version_read(struct mg_change *change, struct mg_slice body)
     return change->command.version == 0 ? "version: expected the version of the order as shown" : NULL;
 }
 
-const char *mg_console_json_read(struct mg_change *change, struct mg_slice quoted, size_t max,
+const char *mg_console_json_read(struct mg_change *change, const char *name, struct mg_slice quoted,
                                  struct mg_slice *ret_json)
 {
     const struct mg_json_limits limits = {
-        .max_bytes = max, .max_depth = 32, .max_members = 10000, .any_number = true};
+        .max_bytes = MG_COMMAND_RESULT_MAX, .max_depth = 32, .max_members = 10000, .any_number = true};
     struct mg_buf text;
     struct mg_err err;
-    mg_buf_init(&text, max + 1);
+    mg_buf_init(&text, MG_COMMAND_RESULT_MAX + 1);
     bool is_read = mg_json_string(quoted, &text) && !text.failed &&
                    mg_json_check(mg_buf_slice(&text), &limits, &err) == MG_OK;
     change->payload = is_read ? strndup(text.data, text.len) : NULL;
     mg_buf_finish(&text);
     if (change->payload == NULL) {
-        return is_read ? "out of memory; try again"
-                       : "payload, result, set: expected JSON of at most 64 KiB, such as true or {\"ok\": true}";
+        (void)snprintf(change->refusal, sizeof(change->refusal), "%s: %s", name,
+                       is_read ? "out of memory; try again"
+                               : "expected JSON of at most 64 KiB, such as true or {\"ok\": true}");
+        return change->refusal;
     }
     *ret_json = mg_slice_of(change->payload);
     return NULL;
@@ -106,9 +109,7 @@ static const char *signal_read(struct mg_change *change, struct mg_slice body)
         !mg_name_is_valid(command->signal, strlen(command->signal))) {
         return "signal: expected the name of a signal";
     }
-    return quoted.data == NULL
-               ? NULL
-               : mg_console_json_read(change, quoted, MG_SIGNAL_PAYLOAD_MAX, &command->payload);
+    return quoted.data == NULL ? NULL : mg_console_json_read(change, "payload", quoted, &command->payload);
 }
 
 static const char *step_read(struct mg_change *change, struct mg_slice body)
@@ -138,7 +139,7 @@ static const char *settle_read(struct mg_change *change, struct mg_slice body)
         return NULL;
     }
     return command->outcome == MG_OUTCOME_DONE
-               ? mg_console_json_read(change, result, MG_COMMAND_RESULT_MAX, &command->result)
+               ? mg_console_json_read(change, "result", result, &command->result)
                : "result: only a step that is done has a result";
 }
 
@@ -148,7 +149,7 @@ static const char *sets_read(struct mg_change *change, struct mg_slice quoted)
     struct mg_command *command = &change->command;
     struct mg_json_walk walk;
     struct mg_slice sets, name, value;
-    const char *wrong = mg_console_json_read(change, quoted, MG_COMMAND_RESULT_MAX, &sets);
+    const char *wrong = mg_console_json_read(change, "set", quoted, &sets);
     if (wrong != NULL) {
         return wrong;
     }

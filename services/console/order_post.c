@@ -57,8 +57,8 @@ void mg_console_post_send(struct mg_change *change)
                                        .type = "submission",
                                        .message_id = change->command.order_id,
                                        .body = mg_buf_slice(&body)};
-    bool is_sent = !body.failed && mg_broker_publish(mg_commander_broker(change->console->commander), &message,
-                                                     on_published, change, &err) == MG_OK;
+    bool is_sent = !body.failed && mg_broker_publish(mg_commander_broker(change->console->commander),
+                                                     &message, on_published, change, &err) == MG_OK;
     mg_buf_finish(&body);
     if (!is_sent) {
         mg_change_end(change, 503, "the order could not be sent to the broker; post it again");
@@ -118,9 +118,9 @@ const char *mg_console_post_begin(struct mg_change *change, struct mg_slice body
         wrong = "workflow: expected the name of a workflow";
     }
     if (wrong == NULL) {
-        wrong = payload.data == NULL ? "payload: expected JSON"
-                                     : mg_console_json_read(change, payload, MG_COMMAND_RESULT_MAX,
-                                                            &change->command.payload);
+        wrong = payload.data == NULL
+                    ? "payload: expected JSON"
+                    : mg_console_json_read(change, "payload", payload, &change->command.payload);
     }
     if (wrong == NULL) {
         mg_store_get_workflow(change->console->changing_store, change->workflow, 0, on_workflow, change);

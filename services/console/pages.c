@@ -28,7 +28,7 @@
 #define OLDEST_LIMIT      10
 #define TOP_GROUPS_LIMIT  5
 #define CAUSES_LIMIT      100 /* unknown ones come first */
-#define TOP_BULK_LIMIT    20 /* more than the number of bulk actions that may be open */
+#define TOP_BULK_LIMIT    20  /* more than the number of bulk actions that may be open */
 #define EXPLANATION_BYTES (64u * 1024)
 
 #define STATUS_OK             200u

@@ -20,8 +20,7 @@ static void name_add(const char *acked_by, char *names, size_t size, int *count)
         return;
     }
     (*count)++;
-    (void)snprintf(names + used, size - used, "%s%s", used > 0 ? ", " : "",
-                   *count > NAMES_MAX ? "…" : name);
+    (void)snprintf(names + used, size - used, "%s%s", used > 0 ? ", " : "", *count > NAMES_MAX ? "…" : name);
 }
 
 void mg_alert_causes_count(const struct mg_table *causes, struct mg_alert_causes *ret)

@@ -82,9 +82,9 @@ void mg_command_note_make(const struct mg_command *command, const char *via, str
         mg_buf_init_fixed(&detail, ret->detail, sizeof(ret->detail));
         detail_write(&bare, via, &detail);
     }
-    const char *subject = command->kind == MG_CAUSE_FIRE      ? command->schedule
+    const char *subject = command->kind == MG_CAUSE_FIRE ? command->schedule
                           : command->order_id[0] != '\0' ? command->order_id
-                                                              : command->key;
+                                                         : command->key;
     ret->action = (struct mg_operator_action){.by = command->by,
                                               .verb = ret->verb,
                                               .subject = subject,

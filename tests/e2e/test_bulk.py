@@ -145,7 +145,7 @@ def a_canary_that_fails_stops_its_bulk_action(s):
 def an_order_that_fails_for_another_cause_stops_no_bulk_action(s):
     """Would catch: a bank that is back, and six of seven orders left alone because one of them failed later, at another step."""
     retry = {"attempts": 1, "backoff": "50ms"}
-    s.load_workflow("pay", [step("charge", "payment", retry=retry), step("book", "carrier", retry=retry)], on_failure="error")
+    s.load_workflow("pay", [step("charge", "payment", retry=retry), step("book", "carrier", after=["charge"], retry=retry)], on_failure="error")
     s.remote("payment").switch("decline")
     orders = [s.client.submit("pay", {"n": n}) for n in range(7)]
     for order in orders:

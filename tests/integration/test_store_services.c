@@ -296,7 +296,8 @@ START_TEST(an_open_alert_is_acknowledged_once)
     ck_assert(!ack(id + 1000));
     ck_assert(ack(id));
     ck_assert(!ack(id));
-    ck_assert_str_eq(rig_value(&rig, "SELECT acked_by FROM operator_alert WHERE closed_at IS NULL"), "anna: I look");
+    ck_assert_str_eq(rig_value(&rig, "SELECT acked_by FROM operator_alert WHERE closed_at IS NULL"),
+                     "anna: I look");
 }
 END_TEST
 
@@ -308,7 +309,7 @@ START_TEST(an_alert_of_what_happened_once_is_closed_though_it_was_acknowledged)
     int64_t id = (int64_t)strtoll(rig_value(&rig, "SELECT max(alert_id) FROM operator_alert"), NULL, 10);
     ck_assert(ack(id));
     ck_assert_str_eq(rig_value(&rig, "SELECT acked_by FROM operator_alert WHERE closed_at IS NOT NULL"),
-                     "anna");
+                     "anna: I look");
     ck_assert(!ack(id));
 }
 END_TEST

@@ -52,7 +52,7 @@ static void set(struct mg_table *table, const char *text)
     "by_whom|reason\n"
 #define FIGURES "figure|word|workflow|number|oldest_ms\n"
 
-#define CAUSES "count|acked_at|acked_by\n"
+#define CAUSES "count|acked_at|acked_by"
 
 static void view_be_well(void)
 {
@@ -85,8 +85,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-    struct mg_table *const tables[] = {&view.leader,  &view.services, &view.accepted,
-                                       &view.figures, &view.oldest,   &view.failures};
+    struct mg_table *const tables[] = {&view.leader, &view.services, &view.accepted, &view.figures,
+                                       &view.oldest, &view.failures, &view.causes};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         mg_table_free(tables[i]);
     }
@@ -309,9 +309,9 @@ START_TEST(each_trouble_is_named)
     set(&view.services, USED "greeting|not used|0|0|0|0|0||||||f");
     queues_are("greeting", -1, -1);
     assert_reason("");
-    set(&view.causes, CAUSES "1||\n2||\n5|2026-01-31T10:11:12.131Z|otto: I look");
+    set(&view.causes, CAUSES "\n1||\n2||\n5|2026-01-31T10:11:12.131Z|otto: I look");
     assert_reason("3 alerts open");
-    set(&view.causes, CAUSES "5|2026-01-31T10:11:12.131Z|otto: I look");
+    set(&view.causes, CAUSES "\n5|2026-01-31T10:11:12.131Z|otto: I look");
     assert_reason("");
     set(&view.figures, FIGURES "owed|||2|301000");
     assert_reason("2 statuses have not reached their clients");
@@ -323,11 +323,12 @@ START_TEST(known_causes_are_well_and_named)
 {
     struct mg_top_place place = {120, 24, MG_TOP_SERVICES, 0};
     view_be_well();
-    set(&view.causes, CAUSES "5|2026-01-31T10:11:12.131Z|otto: I look\n1|2026-01-31T10:11:12.131Z|otto: and here\n"
-                             "1|2026-01-31T10:11:12.131Z|rita via gate: mine");
+    set(&view.causes,
+        CAUSES "\n5|2026-01-31T10:11:12.131Z|otto: I look\n1|2026-01-31T10:11:12.131Z|otto: and here\n"
+               "1|2026-01-31T10:11:12.131Z|rita via gate: mine");
     draw(&place);
     ck_assert(strncmp(screen.text[0], "well, 3 causes known (otto, rita via gate)", 42) == 0);
-    set(&view.causes, CAUSES "1||\n5|2026-01-31T10:11:12.131Z|otto: I look");
+    set(&view.causes, CAUSES "\n1||\n5|2026-01-31T10:11:12.131Z|otto: I look");
     draw(&place);
     ck_assert(strncmp(screen.text[0], "NOT WELL: 1 alert open; 1 cause known (otto)", 44) == 0);
 }

@@ -652,7 +652,7 @@ enum mg_report {
      * first name; callback_workflow: the first of the newest versions that give services an address for
      * callbacks */
     MG_REPORT_SCHEDULE_HEALTH,
-    MG_REPORT_WORKFLOW, /* $1 name: name, version, loaded_at, definition of the newest version */
+    MG_REPORT_WORKFLOW,  /* $1 name: name, version, loaded_at, definition of the newest version */
     MG_REPORT_WORKFLOWS, /* name, version, loaded_at, open orders (of 100,000 in all) */
     /* workflow, step, and the number of orders in which the step is done, failed, unknown, waiting (also for
      * its undo), running, undone, or skipped; of the newest MG_STEPS_COUNTED_ORDERS orders of the last day,

@@ -1,5 +1,5 @@
 // Who did what: the acts of operators, in the console and by the tool.
-import {h, bulkLink, orderLink, panel, say, table, when} from "/dom.js";
+import {h, bulkLink, orderLink, panel, say, searchPanel, table, when} from "/dom.js";
 import {get} from "/api.js";
 import {go, trouble} from "/app.js";
 
@@ -70,6 +70,6 @@ export async function show({main, query}) {
     list.replaceChildren(table("Acts of operators", COLUMNS, rows, {empty: "No operator has done anything in this time.", key: (row) => row.action_id}),
       ...(page.next === null ? [] : [h("p", {class: "row"}, more)]));
   };
-  main.append(h("h1", {}, "Audit"), h("section", {class: "panel", "aria-label": "Search"}, form(filter)), panel("Who did what, newest first", list));
+  main.append(h("h1", {}, "Audit"), searchPanel(form(filter), FIELDS.some(({name}) => filter[name] !== "")), panel("Who did what, newest first", list));
   draw();
 }

@@ -108,6 +108,12 @@ export const bytes = (name, text) => h("pre", {tabindex: 0, role: "group", "aria
 /** A line of a list of facts; empty values give none. */
 export const fact = (name, value) => value && [h("dt", {}, name), h("dd", {}, value)];
 
+/** The form of a search; on a narrow screen it is folded until it has a filter. */
+export function searchPanel(form, isUsed) {
+  const isFolded = !isUsed && matchMedia("(max-width: 46rem)").matches;
+  return h("section", {class: "panel", "aria-label": "Search"}, isFolded ? h("details", {}, h("summary", {}, "Search"), form) : form);
+}
+
 export const panel = (title, ...children) => h("section", {class: "panel"}, h("h2", {}, title), ...children);
 
 /** Announces a text to screen readers. */

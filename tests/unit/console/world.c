@@ -392,6 +392,12 @@ bool mg_commander_is_up(const struct mg_command_link *commander, char *ret_reaso
     return fake.is_broker_up;
 }
 
+struct mg_broker *mg_commander_broker(struct mg_command_link *commander)
+{
+    (void)commander;
+    return NULL;
+}
+
 bool mg_commander_send(struct mg_command_link *commander, const struct mg_command *command,
                        int64_t timeout_ms, commanded_fn *done, void *arg)
 {
