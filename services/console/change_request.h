@@ -20,7 +20,7 @@ struct mg_change {
     char
         *payload; /* of a signal, a settle, a repair or a new order: JSON, which the command borrows; owned */
     char *pointers[MG_COMMAND_SETS_MAX];               /* of a repair; owned */
-    char workflow[MG_NAME_MAX + 1];                    /* of a new order; "": the change is none */
+    char workflow[MG_NAME_MAX + 1];                    /* of a new order; "": of any other change */
     char queue[MG_PATH_PART_SIZE], mark[MG_MARK_SIZE]; /* of a dead letter's change */
     char refusal[MG_BULK_REFUSAL_SIZE];                /* which member is wrong */
     uint64_t version;                                  /* of a schedule, as shown */

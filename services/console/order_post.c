@@ -9,7 +9,7 @@
 #include "console/change_request.h"
 #include "core/key.h"
 #include "io/amqp/topology.h"
-#include "workflow/workflow.h"
+#include "operator/payload_check.h"
 
 #define BODY_MAX (MG_COMMAND_RESULT_MAX + 1024)
 
@@ -69,7 +69,6 @@ static void on_workflow(void *arg, bool found, int64_t version, struct mg_slice 
                         const struct mg_err *err)
 {
     struct mg_change *change = arg;
-    struct mg_workflow *workflow = NULL;
     struct mg_err fault;
     (void)version;
     if (err != NULL) {
@@ -80,11 +79,7 @@ static void on_workflow(void *arg, bool found, int64_t version, struct mg_slice 
         mg_change_end(change, 404, "unknown workflow: it has not been loaded");
         return;
     }
-    enum mg_class class = mg_workflow_parse(definition, NULL, &workflow, &fault);
-    if (class == MG_OK) {
-        class = mg_workflow_payload_check(workflow, change->command.payload, &fault);
-    }
-    mg_workflow_destroy(workflow);
+    enum mg_class class = mg_operator_payload_check(definition, change->command.payload, &fault);
     if (class != MG_OK) {
         mg_change_end(change, class == MG_TRANSIENT ? 503 : 400, fault.text);
     } else {

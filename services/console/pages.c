@@ -468,7 +468,7 @@ bool mg_query_alerts(struct mg_page *page, struct mg_query *query)
     return true;
 }
 
-/* ---- who did what ---- */
+/* ---- acts of operators ---- */
 
 static unsigned int render_audit(const struct mg_query *query, const struct mg_table *tables,
                                  struct mg_buf *out)

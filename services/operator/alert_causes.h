@@ -1,5 +1,5 @@
-/* Open alerts by cause (MG_REPORT_ALERT_CAUSES): which of them nobody knows yet. One acknowledgement makes a
- * cause known; a known cause needs no attention. */
+/* Open alerts by cause (MG_REPORT_ALERT_CAUSES), known and unknown. One acknowledgement makes a cause known; a
+ * known cause needs no attention. */
 #ifndef MG_OPERATOR_ALERT_CAUSES_H
 #define MG_OPERATOR_ALERT_CAUSES_H
 
@@ -12,7 +12,7 @@
 
 struct mg_alert_causes {
     int64_t alerts;         /* open ones */
-    int64_t unknown_alerts; /* of causes that nobody has acknowledged */
+    int64_t unknown_alerts; /* of causes without an acknowledgement */
     int unknown, known;     /* causes */
     /* "1 cause known (otto)", with the first names; "": none is known */
     char known_text[MG_ALERT_KNOWN_SIZE];

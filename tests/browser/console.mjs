@@ -650,7 +650,7 @@ test("a reader is offered nothing to do, and refused when asking nevertheless", 
   await behave("payment", "order");
   await waiting();
   const visitor = await Visitor.login("reader");
-  for (const path of [`/orders/${id}`, "/failures", "/services", "/workflows", "/waiting", "/alerts", "/audit", "/dead?queue=orders.rejected"]) {
+  for (const path of [`/orders/${id}`, "/failures", "/services", "/workflows", "/waiting", "/alerts", "/dead?queue=orders.rejected"]) {
     await visitor.open(path);
     await visitor.page.locator("main .panel").last().waitFor();
     assert.deepEqual(await visitor.page.locator("main button").allTextContents(), [], path);

@@ -295,8 +295,8 @@ def a_failed_order_is_resumed_in_the_console(s):
 
 @scenario(services=("payment",))
 def a_step_is_settled_skipped_and_repaired_in_the_console(s):
-    """Would catch: an operator without a shell who cannot do what the order's page advises; a repair whose digits a browser has
-    changed, or that is sent for another step; an act without a line of who did it."""
+    """Would catch: an operator without a shell that the order's page cannot help; a repair whose digits a browser has changed, or that
+    is sent for another step; an act without a record."""
     s.load_workflow("pay", [step("charge", "payment", retry={"attempts": 1, "backoff": "50ms"})], on_failure="error")
     console, path = Console(s), "orders/{}/{}".format
     console.login("operator")
@@ -336,8 +336,8 @@ def a_step_is_settled_skipped_and_repaired_in_the_console(s):
 
 @scenario(services=("payment",))
 def one_acknowledgement_makes_a_cause_known(s):
-    """Would catch: 200 alerts of one cause that are acknowledged one by one; a cause that somebody looks after and that still counts
-    as not well; a new cause that hides among the known ones."""
+    """Would catch: 200 alerts of one cause that are acknowledged one by one; a known cause that still counts as not well; a new
+    cause that hides among the known ones."""
     pay(s)
     s.remote("payment").switch("decline")
     for n in range(3):

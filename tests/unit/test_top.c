@@ -318,7 +318,7 @@ START_TEST(each_trouble_is_named)
 }
 END_TEST
 
-/* Catches: a cause that somebody looks after and that still counts; one that nobody sees any more. */
+/* Catches: a known cause that still counts; one that the screen no longer names. */
 START_TEST(known_causes_are_well_and_named)
 {
     struct mg_top_place place = {120, 24, MG_TOP_SERVICES, 0};

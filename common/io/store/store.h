@@ -637,7 +637,7 @@ enum mg_report {
     MG_REPORT_ALERTS, /* $1 'open' (of 100,000 of them) or 'all', $2 limit */
     /* $1 limit. Open alerts (100,000 of them) by cause, unknown causes first: alert_id, subject, order_id and
      * text of the newest, code, workflow, step, service, error, count, oldest, oldest_ms, newest, acked_at,
-     * acked_by (NULL: nobody knows the cause) */
+     * acked_by (NULL: the cause is unknown) */
     MG_REPORT_ALERT_CAUSES,
     /* $1 since, $2 until, $3 by, $4 subject, $5 after this action, $6 limit: action_id, at, by_whom, verb,
      * subject, reason, detail of operators' acts */

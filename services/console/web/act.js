@@ -76,11 +76,11 @@ function open({title, text, fields = [], isHarm = false, isImpossible = false, p
 /**
  * act(reason, fields) makes the change and resolves with the answer; done(answer) shows the result. prepare() resolves
  * with further options that need a request first; the dialog shows its error instead of the question. preview(fields)
- * returns {content, isReady}: what the change would do, and whether it can be made.
+ * returns {content, isReady}: the effects of the change, and whether it can be made.
  */
 export function actButton(name, {prepare = async () => ({}), ...options}) {
   let isPreparing = false; // instead of `disabled`, which would lose the focus
-  return h("button", {type: "button", class: options.isHarm ? "harm" : null, onclick: async () => {
+  return h("button", {type: "button", class: options.isHarm ? "harm" : options.isFirst ? "first" : null, onclick: async () => {
     if (isPreparing) return;
     isPreparing = true;
     try {

@@ -39,7 +39,7 @@ const CAUSE_COLUMNS = [
   {name: "since", cell: (row) => when(row.oldest, {relative: true})},
   {name: "last", cell: (row) => when(row.newest, {relative: true})},
   {name: "newest message", cell: (row) => [row.text, row.order_id && row.workflow && [" ", orderLink(row.order_id)]]},
-  {name: "known by", cell: (row) => (row.acked_at ? [row.acked_by, " ", when(row.acked_at)] : mayAct() ? acknowledge(row) : "nobody")},
+  {name: "known by", cell: (row) => (row.acked_at ? [row.acked_by, " ", when(row.acked_at)] : mayAct() ? acknowledge(row) : "none")},
 ];
 const reportColumn = {name: "report", cell: (row) => h("button", {type: "button", onclick: () => incidentShow(row)}, "Copy report")};
 

@@ -1,4 +1,4 @@
-// Who did what: the acts of operators, in the console and by the tool.
+// The acts of operators, in the console and by the tool.
 import {h, bulkLink, orderLink, panel, say, searchPanel, table, when} from "/dom.js";
 import {get} from "/api.js";
 import {go, trouble} from "/app.js";
@@ -20,7 +20,7 @@ function subjectShow(row) {
   return row.subject;
 }
 
-/** What the record has besides, in few words. */
+/** The rest of the record, in few words. */
 function detailText(row) {
   const {via, version, order_id: orderId, code, ...more} = row.detail ?? {};
   const text = Object.entries(more).filter(([, value]) => value !== null && value !== "")
@@ -70,6 +70,6 @@ export async function show({main, query}) {
     list.replaceChildren(table("Acts of operators", COLUMNS, rows, {empty: "No operator has done anything in this time.", key: (row) => row.action_id}),
       ...(page.next === null ? [] : [h("p", {class: "row"}, more)]));
   };
-  main.append(h("h1", {}, "Audit"), searchPanel(form(filter), FIELDS.some(({name}) => filter[name] !== "")), panel("Who did what, newest first", list));
+  main.append(h("h1", {}, "Audit"), searchPanel(form(filter), FIELDS.some(({name}) => filter[name] !== "")), panel("Acts of operators, newest first", list));
   draw();
 }

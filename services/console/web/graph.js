@@ -2,7 +2,8 @@
 // and a mark. On a narrow screen a list of the same steps replaces the picture.
 import {h, badge, kindOf, panel, svg} from "/dom.js";
 
-const NAME_SHOWN = 18, WHY_SHOWN = 27; // characters that fit into a box, beside its mark
+const NAME_SHOWN = 18, WHY_SHOWN = 27; // characters that fit into a box with its mark
+const LINE_SHOWN = 30; // likewise, of a condition
 const LETTER = 6; // the width of one in a line
 const HEAD = 12; // of an arrow; the server leaves it free below the conditions
 const MARGIN = 12;
@@ -51,7 +52,7 @@ function curve(points) {
 /** "back": the order came back this way; "taken": it went on; "passed": to a skipped step; "open": it has not come here. */
 function wayOf(from, to) {
   if (BACK.includes(to.state)) return "back";
-  if (BACK.includes(from.state)) return to.state === "skipped" ? "passed" : NOT_BEGUN.includes(to.state) ? "open" : to.state === "done" ? "taken" : "back"; // what stays done was not undone
+  if (BACK.includes(from.state)) return to.state === "skipped" ? "passed" : NOT_BEGUN.includes(to.state) ? "open" : to.state === "done" ? "taken" : "back"; // a step that stays done was not undone
   if (to.state === "skipped") return "passed";
   return ["done", "skipped"].includes(from.state) && !NOT_BEGUN.includes(to.state) ? "taken" : "open";
 }
@@ -65,12 +66,12 @@ function arrow(edge, way) {
 const heads = () => svg("defs", {}, ["open", "taken", "passed", "back"].map((way) => svg("marker", {id: `graph-${way}`, class: `head is-${way}`,
   markerUnits: "userSpaceOnUse", markerWidth: 10, markerHeight: 10, refX: 9, refY: 5, orient: "auto-start-reverse"}, svg("path", {d: "M0 0 9 5 0 10Z"}))));
 
-const line = (label, x, y) => svg("g", {}, svg("title", {}, `${label.word} ${label.whole}`), svg("text", {x, y, class: "line"}, label.text));
+const line = (label, x, y) => svg("g", {}, svg("title", {}, `${label.word} ${label.whole}`), svg("text", {x, y, class: "line"}, cut(label.text, LINE_SHOWN)));
 
 /** The conditions of a step, where the arrows come in. */
 function guards(node, graph) {
   const top = node.y - HEAD - node.guards.length * graph.line;
-  const width = Math.min(graph.box_width, Math.max(...node.guards.map((label) => label.text.length)) * LETTER + MARGIN); // arrows stay in sight beside it
+  const width = Math.min(graph.box_width, Math.max(...node.guards.map((label) => label.text.length)) * LETTER + MARGIN); // arrows next to it stay in sight
   return node.guards.length > 0 && svg("g", {class: "guards"},
     svg("rect", {x: node.x - width / 2, y: top, width, height: node.guards.length * graph.line}),
     node.guards.map((label, index) => line(label, node.x, top + index * graph.line + 12)));
@@ -131,7 +132,7 @@ export function graphShow(graph, steps) {
   return panel("Workflow",
     svg("svg", {class: "graph", role: "group", "aria-label": `Steps: ${words}`, width: graph.width, height: graph.height, viewBox: `0 0 ${graph.width} ${graph.height}`},
       heads(),
-      graph.guards.map((label) => line(label, graph.width / 2, MARGIN + 12)),
+      graph.guards.map((label) => line(label, graph.width / 2, MARGIN + 7)),
       graph.edges.map((edge, index) => arrow(edge, ways[index])),
       graph.nodes.map((node) => guards(node, graph)),
       graph.nodes.map((node) => box(node, graph, states.get(node.step)))),

@@ -38,7 +38,7 @@ export function jsonWrite(node, indent = 0, depth = 0) {
 
 const step = (pointer, name) => `${pointer}/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 
-/** What makes `after` of `before`: [{pointer, before, after}], texts; `before` null: a new member. A value with a removed part is set as a whole. */
+/** The changes from `before` to `after`: [{pointer, before, after}], texts; `before` null: a new member. A value with a removed part is set as a whole. */
 export function jsonDiff(before, after, pointer = "") {
   const whole = () => (jsonWrite(before) === jsonWrite(after) ? [] : [{pointer, before: jsonWrite(before), after: jsonWrite(after)}]);
   if (before.kind === "object" && after.kind === "object" && [...before.members.keys()].every((name) => after.members.has(name))) {

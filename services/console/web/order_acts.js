@@ -1,5 +1,5 @@
-// What an operator may do with one order: with all of it, with one of its steps, and with its payload. The core has said
-// which of these it would take now.
+// The acts of an operator about one order: about all of it, one of its steps, or its payload. By the core's judgement the
+// order would take each of them now.
 import {h, badge, plural} from "/dom.js";
 import {mayAct, post} from "/api.js";
 import {actButton, copyShow} from "/act.js";
@@ -59,7 +59,7 @@ function repairButton(order, orderId, payload, again) {
 
 function settleButton(order, orderId, step, again) {
   const send = sender(order, orderId, "settle");
-  return actButton("Settle", {title: `Settle step ${step}`, text: "You tell the outcome of the step, as you know it from the service. No request is sent for it.",
+  return actButton("Settle", {title: `Settle step ${step}`, text: "You record the outcome of the step, as you know it from the service. No request is sent for it.",
     fields: [{name: "outcome", label: "outcome", choices: [["done", "done: it took effect"], ["absent", "absent: it had no effect"]]},
       {name: "result", label: "result of a step that is done (JSON), if its undo or later steps refer to it", rows: 3}],
     act: (reason, {outcome, result}) => send(reason, {step, outcome, ...(outcome === "done" && result ? {result} : {})}), done: again});

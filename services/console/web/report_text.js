@@ -6,7 +6,7 @@ const ORDERS_LISTED = 20;
 const utc = (iso) => (iso ? `${iso.slice(0, 19).replace("T", " ")} UTC` : "");
 const words = (text) => (text ?? "").replaceAll("_", " ");
 
-/** What a step's service said, as a sentence without its end. */
+/** The failed step with the words of its service. */
 function failureOf(steps) {
   const failed = steps.find((step) => ["failed", "undo_failed", "unknown"].includes(step.state)) ?? steps.find((step) => step.error_message || step.error_text);
   return failed && {step: failed.step, service: failed.service, code: failed.error_code, text: failed.error_message || failed.error_text || words(failed.reason)};
@@ -24,7 +24,7 @@ export function incidentOfCause({cause, orders, actions, services}) {
     cause.text && `- message: ${cause.text}`, cause.acked_by && `- known: ${cause.acked_by} (${utc(cause.acked_at)})`, "",
     "## Orders", "", ...orders.slice(0, ORDERS_LISTED).map((row) => `- ${row.order_id}, since ${utc(row.opened_at)}`),
     cause.count > ORDERS_LISTED && `- and ${cause.count - ORDERS_LISTED} more`, "",
-    "## Who did what", "", ...(actions.length > 0 ? [...actions].reverse().map(actLine) : ["- nobody has done anything"]), "",
+    "## Acts of operators", "", ...(actions.length > 0 ? [...actions].reverse().map(actLine) : ["- none"]), "",
   ].filter((line) => line !== undefined && line !== null && line !== false && line !== "undefined").join("\n");
 }
 
@@ -37,11 +37,11 @@ export function incidentOfOrder(data, orderId) {
     failure && `- failure: step ${failure.step}, service ${failure.service}: ${[failure.code, failure.text].filter(Boolean).join(": ")}`, `- ${data.explanation}`, "",
     "## Steps", "", ...data.steps.map((step) => `- ${step.step}: ${words(step.state)}${step.attempt > 0 ? `, ${plural(step.attempt, "attempt", "attempts")}` : ""}${step.error_code ? `, ${step.error_code}` : ""}`), "",
     "## Alerts", "", ...(alerts.length > 0 ? alerts.map((alert) => `- ${utc(alert.opened_at)} ${words(alert.code)}${alert.closed_at ? ` until ${utc(alert.closed_at)}` : ", open"}: ${alert.text}`) : ["- none"]), "",
-    "## Who did what", "", ...(byPeople.length > 0 ? byPeople.map((event) => `- ${utc(event.at)} ${event.by_whom}: ${event.cause_kind}${event.step ? ` ${event.step}` : ""}: ${event.reason}`) : ["- nobody has done anything"]), "",
+    "## Acts of operators", "", ...(byPeople.length > 0 ? byPeople.map((event) => `- ${utc(event.at)} ${event.by_whom}: ${event.cause_kind}${event.step ? ` ${event.step}` : ""}: ${event.reason}`) : ["- none"]), "",
   ].filter((line) => line !== null && line !== undefined && line !== false).join("\n");
 }
 
-/** For the person whose order it is: no step, no code of ours. */
+/** For the customer: without step names and codes, where possible. */
 export function clientText(data, orderId) {
   const {order} = data.dossier, failure = failureOf(data.steps);
   const why = failure?.text ? ` The reason: ${failure.text}.` : "";
