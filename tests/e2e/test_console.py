@@ -332,6 +332,10 @@ def a_step_is_settled_skipped_and_repaired_in_the_console(s):
     console.post("orders", {"reason": "by telephone", "workflow": "none", "payload": "{}"}, status=404)
     listed = json.loads(s.cluster.tool("audit", "--by", "otto", "--since", "1h", "-o", "json").stdout)
     assert [row["verb"] for row in listed][:2] == ["order submit", "order resume"], listed
+    s.cluster.tool("order", "compensate", orders[0].order_id, "--by", "rita", "--reason", "it was a mistake")
+    ours = console.get("audit?by=rita")["actions"]
+    assert [(row["verb"], row["subject"], row["reason"], row["detail"]) for row in ours] == \
+        [("order compensate", orders[0].order_id, "it was a mistake", {"via": "tool"})], ours
 
 
 @scenario(services=("payment",))

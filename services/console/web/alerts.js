@@ -9,6 +9,9 @@ const again = () => go(location.pathname + location.search, {keepsFocus: true});
 const place = (row) => [row.workflow, row.step ?? "the order", row.service].filter(Boolean).join(" / ");
 const failureHref = (row) => `/orders?${new URLSearchParams({state: "error", workflow: row.workflow, step: row.step ?? "", error: row.error ?? ""})}`;
 
+/** The words about this failure alone; the rest of the text is the same for each. */
+const ownText = (row) => (row.workflow && row.text.match(/; step [^:;]+: ([^]*?)(?:; not undone: [^;]*)?$/)?.[1]) || row.text;
+
 function subjectShow(row) {
   if (row.workflow) return [h("a", {href: failureHref(row)}, row.error ?? row.code.replaceAll("_", " ")), h("div", {class: "soft"}, place(row))];
   if (row.order_id) return orderLink(row.order_id);
@@ -34,11 +37,11 @@ function acknowledge(row) {
 
 const CAUSE_COLUMNS = [
   {name: "cause", cell: (row) => badge(row.code, row.acked_at ? "over" : "bad")},
-  {name: "what", cell: subjectShow},
+  {name: "what", wide: true, cell: subjectShow},
   {name: "alerts", number: true, cell: (row) => number(row.count)},
   {name: "since", cell: (row) => when(row.oldest, {relative: true})},
   {name: "last", cell: (row) => when(row.newest, {relative: true})},
-  {name: "newest message", cell: (row) => [row.text, row.order_id && row.workflow && [" ", orderLink(row.order_id)]]},
+  {name: "newest message", cell: (row) => [h("span", {title: row.text}, ownText(row)), row.order_id && row.workflow && [" ", orderLink(row.order_id)]]},
   {name: "known by", cell: (row) => (row.acked_at ? [row.acked_by, " ", when(row.acked_at)] : mayAct() ? acknowledge(row) : "none")},
 ];
 const reportColumn = {name: "report", cell: (row) => h("button", {type: "button", onclick: () => incidentShow(row)}, "Copy report")};

@@ -23,7 +23,7 @@ function subjectShow(row) {
 /** The rest of the record, in few words. */
 function detailText(row) {
   const {via, version, order_id: orderId, code, ...more} = row.detail ?? {};
-  const text = Object.entries(more).filter(([, value]) => value !== null && value !== "")
+  const text = Object.entries(more).filter(([, value]) => value !== null && value !== "" && value !== false)
     .map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ");
   return text.length > 160 ? `${text.slice(0, 160)}…` : text;
 }
@@ -31,9 +31,9 @@ function detailText(row) {
 const COLUMNS = [
   {name: "time", cell: (row) => when(row.at)},
   {name: "operator", cell: (row) => row.by_whom},
-  {name: "act", cell: (row) => h("strong", {}, row.verb)},
-  {name: "on", cell: subjectShow},
-  {name: "reason", cell: (row) => row.reason},
+  {name: "act", cell: (row) => h("strong", {class: "whole"}, row.verb)},
+  {name: "on", wide: true, cell: subjectShow},
+  {name: "reason", wide: true, cell: (row) => row.reason},
   {name: "detail", cell: (row) => h("span", {class: "soft"}, detailText(row))},
 ];
 

@@ -89,10 +89,10 @@ export const badge = (word, kind = kindOf(word)) => h("span", {class: `badge is-
 export const bulkLink = (id) => h("a", {class: "id", href: `/bulk/${encodeURIComponent(id)}`}, id);
 export const orderLink = (id) => h("a", {class: "id", href: `/orders/${encodeURIComponent(id)}`}, id);
 
-/** columns: [{name, cell(row), number?}]; the first one is the row's heading. On a phone a row is a card. */
+/** columns: [{name, cell(row), number?, wide?}]; the first one is the row's heading. On a phone a row is a card. */
 export function table(caption, columns, rows, {empty = "None.", key = (_row, index) => index, id = () => null} = {}) {
   if (rows.length === 0) return h("p", {class: "soft"}, empty);
-  const kind = (column) => (column.number ? "number" : null);
+  const kind = (column) => (column.number ? "number" : column.wide ? "wide" : null);
   return h("table", {},
     h("caption", {class: "unseen"}, caption),
     h("thead", {}, h("tr", {}, columns.map((column) => h("th", {scope: "col", class: kind(column)}, column.name)))),

@@ -69,7 +69,7 @@ function form(workflow, input) {
       h("div", {}, h("label", {for: "order-id"}, h("strong", {}, "order id")), id),
       whole ? h("div", {}, h("label", {for: "payload"}, h("strong", {}, "payload"), " JSON"), whole) : fields.map((field) => field.element)),
     h("details", {}, h("summary", {}, "Payload as it is posted"), shown),
-    h("p", {class: "row"}, actButton("Post", {title: `Post an order of ${workflow.name}`, text: "A real order begins: its steps call the services.",
+    h("p", {class: "row"}, actButton("Post", {isFirst: true, title: `Post an order of ${workflow.name}`, text: "A real order begins: its steps call the services.",
       act: (reason) => post("orders", {reason, workflow: workflow.name, payload: text(), command_id: commandId, ...(id.value.trim() ? {order_id: id.value.trim()} : {})}),
       done: (answer) => orderAwait(answer.order_id)})));
 }
