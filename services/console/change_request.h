@@ -45,7 +45,7 @@ void mg_change_end_with(struct mg_change *change, unsigned int status, struct mg
 const char *mg_console_order_read(struct mg_change *change, struct mg_slice body);
 /* Sends the change's command, and answers with its result. */
 void mg_console_command_send(struct mg_change *change);
-/* Reads the member `name`, JSON in a text, whose digits no browser has changed, into change->payload: up to
+/* Reads the member `name` into change->payload: JSON in a text, since a browser would change digits; up to
  * MG_COMMAND_RESULT_MAX bytes. NULL, or the reason for a refusal. */
 const char *mg_console_json_read(struct mg_change *change, const char *name, struct mg_slice quoted,
                                  struct mg_slice *ret_json);

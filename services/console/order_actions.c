@@ -143,7 +143,7 @@ static const char *settle_read(struct mg_change *change, struct mg_slice body)
                : "result: only a step that is done has a result";
 }
 
-/* The repairs: an object whose names are JSON pointers into the payload. */
+/* The repairs: an object with a JSON pointer into the payload as each name. */
 static const char *sets_read(struct mg_change *change, struct mg_slice quoted)
 {
     struct mg_command *command = &change->command;

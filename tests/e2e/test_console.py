@@ -295,8 +295,8 @@ def a_failed_order_is_resumed_in_the_console(s):
 
 @scenario(services=("payment",))
 def a_step_is_settled_skipped_and_repaired_in_the_console(s):
-    """Would catch: an operator without a shell that the order's page cannot help; a repair whose digits a browser has changed, or that
-    is sent for another step; an act without a record."""
+    """Would catch: an operator without a shell that the order's page cannot help; a repair with changed digits, or for another
+    step; an act without a record."""
     s.load_workflow("pay", [step("charge", "payment", retry={"attempts": 1, "backoff": "50ms"})], on_failure="error")
     console, path = Console(s), "orders/{}/{}".format
     console.login("operator")
