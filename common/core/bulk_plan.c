@@ -26,6 +26,19 @@ static bool is_above(int64_t failed, const struct mg_bulk *bulk, int64_t of)
     return failed * 100 > bulk->stop_percent * of;
 }
 
+/* While the canary runs, its first failure may come before its first success. */
+static int64_t failed_of_canary(const struct mg_bulk *bulk, int64_t canary)
+{
+    bool shows_none_good = bulk->done == 0 && bulk->failed >= canary;
+    return bulk->failed - (shows_none_good ? 0 : bulk->failed_otherwise);
+}
+
+static int64_t failed_recently(const struct mg_bulk *bulk)
+{
+    bool shows_none_good = bulk->recent_failed == bulk->recent;
+    return bulk->recent_failed - (shows_none_good ? 0 : bulk->recent_failed_otherwise);
+}
+
 /* Orders that may be requested now: one for each spacing since the last one. */
 static int64_t room_by_rate(const struct mg_bulk *bulk, int64_t *ret_from_us)
 {
@@ -51,12 +64,12 @@ struct mg_bulk_plan mg_bulk_plan(const struct mg_bulk *bulk)
     int64_t canary = canary_size(bulk);
     int64_t tried = bulk->done + bulk->failed;
     bool is_held = bulk->state == MG_BULK_PAUSED;
-    if (!is_held && !bulk->is_tried && is_above(bulk->failed, bulk, canary)) {
+    if (!is_held && !bulk->is_tried && is_above(failed_of_canary(bulk, canary), bulk, canary)) {
         plan.state = MG_BULK_STOPPED;
         plan.why = MG_BULK_CANARY_FAILED;
         return plan;
     }
-    if (!is_held && bulk->is_tried && is_above(bulk->recent_failed, bulk, MG_BULK_RECENT)) {
+    if (!is_held && bulk->is_tried && is_above(failed_recently(bulk), bulk, MG_BULK_RECENT)) {
         plan.state = MG_BULK_STOPPED;
         plan.why = MG_BULK_TOO_MANY_FAILED;
         return plan;

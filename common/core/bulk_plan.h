@@ -4,7 +4,9 @@
  *
  * A bulk action tries its canary first: that many orders are requested at once, and no more until all of them
  * have ended. Then follow the others, limited by the rate and by the number under way. It stops for good when
- * more than its share fails again: of the canary, later of the newest MG_BULK_RECENT ended orders.
+ * more than its share fails again: of the canary, later of the newest MG_BULK_RECENT ended orders. An order
+ * that fails at another step, or for another cause, shows nothing about this one. It counts only while no
+ * order succeeds.
  */
 #ifndef MG_CORE_BULK_PLAN_H
 #define MG_CORE_BULK_PLAN_H
@@ -19,7 +21,8 @@
 #define MG_BULK_UNDER_WAY_MAX 200
 /* The number of ended orders that count for a stop. Enough that one bad order weighs little; few enough that
  * a service which has just gone down is detected soon. */
-#define MG_BULK_RECENT 50
+#define MG_BULK_RECENT     50
+#define MG_BULK_CANARY_MAX 10000 /* orders; more than a person waits for */
 /* The most time that a late runner catches up. In any span no more orders are requested than the rate allows
  * for the span plus this, and one. Untaken commands have the same limit, because returning schedulers would
  * begin all of them at once. */
@@ -32,9 +35,11 @@ struct mg_bulk {
     int64_t stop_percent;                 /* the bulk action stops above this */
     int64_t spacing_us;                   /* between two orders, by its rate; at least 1 */
     int64_t waiting, asked, done, failed; /* orders by result; skipped ones do not count */
-    int64_t untaken;         /* of those requested: no scheduler has executed or refused the command */
-    int64_t recent_failed;   /* of the newest MG_BULK_RECENT that are done or failed */
-    int64_t now_us, next_us; /* the earliest moment of the next request */
+    int64_t failed_otherwise;      /* of those failed in the canary: at another step, or for another cause */
+    int64_t untaken;               /* of those requested: no scheduler has executed or refused the command */
+    int64_t recent, recent_failed; /* of the newest MG_BULK_RECENT that are done or failed */
+    int64_t recent_failed_otherwise; /* of the latter */
+    int64_t now_us, next_us;         /* the earliest moment of the next request */
 };
 
 enum mg_bulk_why { MG_BULK_GOES_ON, MG_BULK_CANARY_FAILED, MG_BULK_TOO_MANY_FAILED };

@@ -62,6 +62,7 @@ struct mg_cli_options {
     const char *service, *path;                                   /* of `agent test` */
     struct mg_list times, fails, refuses, loses, finishes, downs, whens, choices; /* of `workflow simulate` */
     struct mg_list claims;                                                        /* likewise */
+    const char *subject;                                                          /* of `audit` */
     const char *profile;                                                          /* likewise */
     int64_t orders, seed, lines, stop_after_ms;                                   /* likewise; 0: not given */
     bool explores;
@@ -228,7 +229,9 @@ cli_verb_fn mg_verb_order_signal;
 /* Whether each word is an order's id, before the first is acted on. order_command.c. */
 enum mg_exit_code mg_cli_order_ids_check(const struct mg_cli *cli);
 struct mg_command;
-/* Sends a command until a scheduler answers, and prints the answer. order_command.c. */
+/* Records a command in operator_action (audit_verbs.c), so that `audit` lists it. Prints a failure. */
+enum mg_exit_code mg_cli_note_command(struct mg_cli *cli, const struct mg_command *command);
+/* Records a command, sends it until a scheduler answers, and prints the answer. order_command.c. */
 enum mg_exit_code mg_cli_command_send(struct mg_cli *cli, const struct mg_command *command);
 
 /* workflow_show.c, workflow_test.c, workflow_describe.c, workflow_diff.c, workflow_simulate.c: verbs of

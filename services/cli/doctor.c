@@ -9,6 +9,7 @@
 #include "base/print.h"
 #include "broker_checks.h"
 #include "io/amqp/topology.h"
+#include "operator/alert_causes.h"
 #include "operator/service_state.h"
 #include "processes.h"
 #include "service_list.h"
@@ -245,18 +246,26 @@ static void statuses_check(struct doctor *doctor)
 
 static void alerts_check(struct doctor *doctor)
 {
-    struct mg_table alerts = {0};
-    char detail[256];
-    const char *params[] = {"open", "1000"};
-    if (report_read(doctor, "alerts", MG_REPORT_ALERTS, params, 2, &alerts)) {
-        bool is_good = alerts.row_count == 0;
-        (void)snprintf(detail, sizeof(detail), "%d open%s%s%s%.128s%s", alerts.row_count,
-                       is_good ? "" : ", the newest ", is_good ? "" : mg_table_cell(&alerts, 0, "code"),
-                       is_good ? "" : " about ", is_good ? "" : mg_table_cell(&alerts, 0, "subject"),
-                       is_good ? "" : "; see makegood alert list");
-        finding(doctor, is_good, "alerts", detail);
+    struct mg_table table = {0};
+    struct mg_alert_causes causes;
+    char detail[MG_ALERT_KNOWN_SIZE + 256];
+    const char *params[] = {MG_ALERT_CAUSES_LIMIT};
+    if (report_read(doctor, "alerts", MG_REPORT_ALERT_CAUSES, params, 1, &table)) {
+        mg_alert_causes_count(&table, &causes);
+        if (causes.unknown > 0) { /* unknown ones come first */
+            (void)snprintf(detail, sizeof(detail),
+                           "%lld open of %d unknown cause%s, the first %s about %.128s%s%s; see makegood "
+                           "alert causes",
+                           (long long)causes.unknown_alerts, causes.unknown, causes.unknown == 1 ? "" : "s",
+                           mg_table_cell(&table, 0, "code"), mg_table_cell(&table, 0, "subject"),
+                           causes.known > 0 ? "; " : "", causes.known_text);
+        } else {
+            (void)snprintf(detail, sizeof(detail), "%lld open%s%s", (long long)causes.alerts,
+                           causes.known > 0 ? ", " : "", causes.known_text);
+        }
+        finding(doctor, causes.unknown == 0, "alerts", detail);
     }
-    mg_table_free(&alerts);
+    mg_table_free(&table);
 }
 
 static bool is_reporting(const struct mg_table *services, int row)

@@ -31,8 +31,10 @@ static const struct {
     struct mg_option option;
 } OPTIONS[] = {
     TEXT(MG_EXTRA_REASON | MG_EXTRA_POLICY, reason, "reason", NULL, "TEXT", "reason for the change"),
-    TEXT(MG_EXTRA_REASON | MG_EXTRA_POLICY, by, "by", NULL, "NAME",
-         "name of the operator; if not given, $USER"),
+    TEXT(MG_EXTRA_REASON | MG_EXTRA_POLICY | MG_EXTRA_ACTIONS, by, "by", NULL, "NAME",
+         "name of the operator; if not given, $USER; audit: only the acts of this operator"),
+    TEXT(MG_EXTRA_ACTIONS, subject, "subject", NULL, "NAME",
+         "only acts on this order, service, schedule, bulk action or alert"),
     INTEGER(MG_EXTRA_VERSION, version, "if-version", "0", 0, INT64_MAX, "N",
             "act only at version N; 0: at the current version; order cancel and compensate: at any version"),
     TEXT(MG_EXTRA_STEP | MG_EXTRA_AUDIT, step, "step", NULL, "STEP",
@@ -243,6 +245,8 @@ static const struct {
     uint64_t extra;
     const char *name, *help, *initial, *value_name; /* NULL: as in OPTIONS */
 } MEANINGS[] = {
+    {MG_EXTRA_ACTIONS, "by", "only the acts of this operator", NULL, NULL},
+    {MG_EXTRA_REASON | MG_EXTRA_POLICY, "by", "name of the operator; if not given, $USER", NULL, NULL},
     {MG_EXTRA_DEV, "state", "folder of the servers' data, the token and logs", ".makegood", "DIR"},
     {MG_EXTRA_DEV, "service", "service to call: its name and URL, or its service file; each gets an agent",
      NULL, "NAME=URL|FILE"},

@@ -189,10 +189,16 @@ static enum mg_exit_code answer_await(struct asking *asking)
     return code;
 }
 
+static enum mg_exit_code note_and_await(struct asking *asking)
+{
+    enum mg_exit_code code = mg_cli_note_command(asking->cli, &asking->command);
+    return code == MG_EXIT_DONE ? answer_await(asking) : code;
+}
+
 enum mg_exit_code mg_cli_command_send(struct mg_cli *cli, const struct mg_command *command)
 {
     struct asking asking = {.cli = cli, .command = *command};
-    return answer_await(&asking);
+    return note_and_await(&asking);
 }
 
 static enum mg_exit_code sets_read(struct mg_cli *cli, struct mg_command *command)
@@ -281,7 +287,7 @@ static enum mg_exit_code order_command(struct mg_cli *cli, const char *order_id)
     if (code == MG_EXIT_DONE) {
         code = version_read(cli, command);
     }
-    return code == MG_EXIT_DONE ? answer_await(&asking) : code;
+    return code == MG_EXIT_DONE ? note_and_await(&asking) : code;
 }
 
 enum mg_exit_code mg_cli_order_ids_check(const struct mg_cli *cli)

@@ -71,6 +71,7 @@ static const struct reading {
      {"", "", "", "", "", "", ROWS_SHOWN, ""},
      8,
      true},
+    {MG_REPORT_ALERT_CAUSES, offsetof(struct mg_top_view, causes), {MG_ALERT_CAUSES_LIMIT}, 1, true},
 };
 #define READING_COUNT (sizeof(READINGS) / sizeof(READINGS[0]))
 

@@ -111,12 +111,18 @@ static void verdict_put(struct drawing *drawing)
 {
     const struct mg_top_view *view = drawing->view;
     struct line line;
+    struct mg_alert_causes causes;
     char reasons[MG_TOP_WIDTH_MAX], age[24], when[64];
     const char *now = mg_table_cell(&view->accepted, 0, "now");
     int wrong = mg_top_judge(view, reasons, sizeof(reasons));
     line_begin(&line, drawing->place->width);
     line_add(&line, wrong > 0 ? "NOT WELL: " : view->read_age_ms < 0 ? "looking" : "well");
     line_add(&line, reasons);
+    mg_alert_causes_count(&view->causes, &causes);
+    if (causes.known > 0) {
+        line_add(&line, wrong > 0 ? "; " : ", ");
+        line_add(&line, causes.known_text);
+    }
     mg_top_write_age(view->count_age_ms, age, sizeof(age));
     (void)snprintf(when, sizeof(when), "%.8s UTC%s%s%s", strlen(now) > 19 ? now + 11 : "", /* 12:34:56 */
                    view->count_age_ms >= 2000 ? ", " : "", view->count_age_ms >= 2000 ? age : "",

@@ -248,9 +248,11 @@ int mg_top_judge(const struct mg_top_view *view, char *ret_text, size_t size)
     }
     queues_judge(view, &reasons);
     services_judge(view, &reasons);
-    int64_t alerts = figure_sum(view, "alerts", "", &oldest_ms);
-    if (alerts > 0) {
-        reason_add(&reasons, "%lld alert%s open", (long long)alerts, alerts == 1 ? "" : "s");
+    struct mg_alert_causes causes;
+    mg_alert_causes_count(&view->causes, &causes);
+    if (causes.unknown > 0) {
+        reason_add(&reasons, "%lld alert%s open", (long long)causes.unknown_alerts,
+                   causes.unknown_alerts == 1 ? "" : "s");
     }
     int64_t owed = figure_sum(view, "owed", "", &oldest_ms);
     if (owed > 0 && oldest_ms > MG_CLI_OWED_AGE_MAX_MS) {

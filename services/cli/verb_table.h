@@ -53,6 +53,7 @@
 #define MG_EXTRA_WATCH      (UINT64_C(1) << 41)
 #define MG_EXTRA_VERBOSE    (UINT64_C(1) << 42)
 #define MG_EXTRA_LIST       (MG_EXTRA_TIMES | MG_EXTRA_WATCH) /* of lists */
+#define MG_EXTRA_ACTIONS    (UINT64_C(1) << 44)
 #define MG_EXTRA_SERVERS    (MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY | MG_EXTRA_AGENTS)
 #define MG_EXTRA_APART      (UINT64_C(1) << 29) /* no option: the verb uses neither broker nor database */
 #define MG_EXTRA_ALONE      (UINT64_C(1) << 30) /* no server at all and one output format: no common option */
@@ -82,7 +83,7 @@ struct mg_verb {
 extern const struct mg_verb MG_ORDER_VERBS[], MG_WORKFLOW_VERBS[], MG_ALERT_VERBS[], MG_DEAD_VERBS[],
     MG_SIGNAL_VERBS[], MG_SCHEDULE_VERBS[], MG_SERVICE_VERBS[], MG_BULK_VERBS[], MG_BROKER_VERBS[],
     MG_DB_VERBS[], MG_DOCTOR_VERBS[], MG_TOP_VERBS[], MG_PROBE_VERBS[], MG_SERVER_VERBS[], MG_DEV_VERBS[],
-    MG_AGENT_VERBS[], MG_CLIENT_VERBS[], MG_COMPLETION_VERBS[], MG_INIT_VERBS[],
+    MG_AGENT_VERBS[], MG_CLIENT_VERBS[], MG_AUDIT_VERBS[], MG_COMPLETION_VERBS[], MG_INIT_VERBS[],
     MG_HELP_VERBS[];
 
 /* ---- verb_table.c ---- */

@@ -12,8 +12,9 @@
 #define INDEX     "index.html"
 #define ETAG_SIZE (2 * MG_SHA256_SIZE + 3) /* with its quotes */
 
-static const char *const VIEWS[] = {"orders", "failures",  "alerts", "dead",    "services",  "bulk",
-                                    "login",  "workflows", "find",   "waiting", "schedules", NULL};
+static const char *const VIEWS[] = {"orders",    "failures", "alerts",    "dead", "services",
+                                    "bulk",      "login",    "workflows", "find", "waiting",
+                                    "schedules", "audit",    "post",      NULL};
 
 /* "/", "/orders", "/orders/ID", … */
 static bool is_view(const char *path)

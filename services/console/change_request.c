@@ -112,6 +112,9 @@ void mg_change_free(struct mg_change *change)
 {
     LIST_REMOVE(change, entry);
     free(change->payload);
+    for (int i = 0; i < MG_COMMAND_SETS_MAX; i++) {
+        free(change->pointers[i]);
+    }
     mg_schedule_destroy(change->schedule);
     free(change);
 }

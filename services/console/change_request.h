@@ -17,7 +17,10 @@ struct mg_change {
     char by[MG_USER_NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1];
     char noun[MG_PATH_PART_SIZE], id[MG_PATH_PART_SIZE], verb[MG_PATH_PART_SIZE];
     struct mg_command command; /* of an order's change */
-    char *payload;             /* of a signal: JSON, which the command borrows; owned */
+    char
+        *payload; /* of a signal, a settle, a repair or a new order: JSON, which the command borrows; owned */
+    char *pointers[MG_COMMAND_SETS_MAX];               /* of a repair; owned */
+    char workflow[MG_NAME_MAX + 1];                    /* of a new order; "": of any other change */
     char queue[MG_PATH_PART_SIZE], mark[MG_MARK_SIZE]; /* of a dead letter's change */
     char refusal[MG_BULK_REFUSAL_SIZE];                /* which member is wrong */
     uint64_t version;                                  /* of a schedule, as shown */
@@ -35,6 +38,26 @@ void mg_change_free(struct mg_change *change); /* after its request has been ans
 void mg_change_end(struct mg_change *change, unsigned int status, const char *text);
 /* The same with the caller's JSON. */
 void mg_change_end_with(struct mg_change *change, unsigned int status, struct mg_slice json);
+
+/* ---- order_actions.c ---- */
+
+/* Reads a command about an order. NULL: it is valid; else the reason for a refusal. */
+const char *mg_console_order_read(struct mg_change *change, struct mg_slice body);
+/* Sends the change's command, and answers with its result. */
+void mg_console_command_send(struct mg_change *change);
+/* Reads the member `name` into change->payload: JSON in a text, since a browser would change digits; up to
+ * MG_COMMAND_RESULT_MAX bytes. NULL, or the reason for a refusal. */
+const char *mg_console_json_read(struct mg_change *change, const char *name, struct mg_slice quoted,
+                                 struct mg_slice *ret_json);
+void mg_console_command_id_make(const struct mg_change *change, uint64_t version, const char *click,
+                                char ret_command_id[MG_UUID_SIZE]);
+
+/* ---- order_post.c ---- */
+
+/* NULL: the workflow is being read; else the reason for a refusal. change->note follows, and then the send.
+ */
+const char *mg_console_post_begin(struct mg_change *change, struct mg_slice body);
+void mg_console_post_send(struct mg_change *change);
 
 /* ---- schedule_actions.c ---- */
 

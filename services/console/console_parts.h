@@ -1,6 +1,7 @@
 /* Declarations shared by the console's files. sign_in.c and proxy.c authenticate, dispatch.c dispatches,
  * page_answer.c sends. pages.c and report_cache.c read reports, live.c streams events, queues.c watches
- * queues. act.c, bulk_actions.c and change_request.c make changes; dead.c handles dead letters. */
+ * queues. act.c, order_actions.c, order_post.c, schedule_actions.c, bulk_actions.c and change_request.c make
+ * changes; dead.c handles dead letters. */
 #ifndef MG_CONSOLE_CONSOLE_PARTS_H
 #define MG_CONSOLE_CONSOLE_PARTS_H
 
@@ -110,7 +111,7 @@ const char *mg_proxy_read(const struct mg_console_proxy *proxy, const struct mg_
 
 /* ---- report_cache.c: reports, read once for all viewers ---- */
 
-#define MG_REPORTS_MAX    10
+#define MG_REPORTS_MAX    12
 #define MG_PARAMS_MAX     9
 #define MG_PARAM_SIZE     256
 #define MG_QUERY_KEY_SIZE 4096
@@ -167,7 +168,7 @@ struct mg_page {
 typedef bool query_fn(struct mg_page *page, struct mg_query *ret_query);
 query_fn mg_query_orders, mg_query_order, mg_query_calls, mg_query_failures, mg_query_alerts,
     mg_query_services, mg_query_workflows, mg_query_schedules, mg_query_schedule, mg_query_bulk_list,
-    mg_query_bulk, mg_query_choice, mg_query_find, mg_query_waiting;
+    mg_query_bulk, mg_query_choice, mg_query_find, mg_query_waiting, mg_query_audit, mg_query_workflow;
 void mg_query_overview(struct mg_query *ret_query);
 void mg_query_versions(const char *order_ids, struct mg_query *ret_query);
 

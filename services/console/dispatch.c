@@ -73,6 +73,8 @@ static const struct {
     {"alerts", false, mg_query_alerts, "all"},
     {"services", false, mg_query_services, ""},
     {"workflows", false, mg_query_workflows, ""},
+    {"workflows", true, mg_query_workflow, ""},
+    {"audit", false, mg_query_audit, "since until by subject after"},
     {"schedules", false, mg_query_schedules, ""},
     {"schedules", true, mg_query_schedule, ""},
     {"bulk", false, mg_query_bulk_list, ""},

@@ -22,12 +22,14 @@
 #define PAGE_ROWS         50 /* further rows follow the page's cursor */
 #define GROUPS_LIMIT      200
 #define ALERTS_LIMIT      200
+#define ACTIONS_LIMIT     100
 #define BULK_LIST_LIMIT   50
 #define BULK_ORDERS_LIMIT 100
 /* Of the overview. */
-#define OLDEST_LIMIT     10
-#define TOP_GROUPS_LIMIT 5
-#define TOP_BULK_LIMIT   20 /* more than the number of bulk actions that may be open */
+#define OLDEST_LIMIT      10
+#define TOP_GROUPS_LIMIT  5
+#define CAUSES_LIMIT      100 /* unknown ones come first */
+#define TOP_BULK_LIMIT    20  /* more than the number of bulk actions that may be open */
 
 #define STATUS_OK             200u
 #define STATUS_NOT_FOUND      404u
@@ -341,22 +343,10 @@ enum {
 /* JSON that becomes a string: browsers would turn 14.00 into 14. */
 static const char *const STEP_QUOTED[] = {"result", "open", NULL};
 
-/* The buttons that the core would take now; none of these members: it is not known. */
-static void verbs_write(struct mg_json_writer *json, const struct mg_explain_facts *facts)
+static bool is_holding_up(const struct mg_explain_facts *facts)
 {
-    struct mg_verbs verbs;
-    bool is_holding =
-        strcmp(mg_table_cell(facts->order, 0, "state"), mg_order_state_name(MG_ORDER_ERROR)) == 0 &&
-        mg_explain_line_key(facts)[0] != '\0';
-    if (mg_operator_verbs(facts->order, facts->steps, facts->definition, &verbs)) {
-        mg_json_member_object(json, "verbs");
-        mg_json_member_bool(json, "resume", verbs.can_resume);
-        mg_json_member_bool(json, "restart", verbs.can_restart);
-        mg_json_member_bool(json, "compensate", verbs.can_compensate);
-        mg_json_member_bool(json, "cancel", verbs.can_cancel);
-        mg_json_member_bool(json, "release", is_holding);
-        mg_json_object_end(json);
-    }
+    return strcmp(mg_table_cell(facts->order, 0, "state"), mg_order_state_name(MG_ORDER_ERROR)) == 0 &&
+           mg_explain_line_key(facts)[0] != '\0';
 }
 
 /* The picture of an order's workflow, for its page. */
@@ -413,7 +403,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
     picture_write(&json, definition);
     mg_json_name(&json, "steps");
     mg_table_write_array(&json, steps, STEP_QUOTED);
-    verbs_write(&json, &facts);
+    mg_operator_verbs_write_json(&json, facts.order, facts.steps, facts.definition, is_holding_up(&facts));
     mg_table_free(&whole);
     mg_explanation_free(&explanation);
     return answer_end(query, tables, &json);
@@ -530,9 +520,36 @@ bool mg_query_alerts(struct mg_page *page, struct mg_query *query)
     const char *all = or_empty(mg_http_exchange_query(page->request, "all"));
     const char *const params[] = {strcmp(all, "1") == 0 ? "all" : "open", TEXT_OF(ALERTS_LIMIT), NULL};
     query_begin(query, "alerts", render_lists);
+    static const char *const causes[] = {TEXT_OF(ALERTS_LIMIT), NULL};
     query_add(query, "alerts", MG_REPORT_ALERTS, params);
+    query_add(query, "causes", MG_REPORT_ALERT_CAUSES, causes);
     query->cut_at = ALERTS_LIMIT;
     return true;
+}
+
+/* ---- acts of operators ---- */
+
+static unsigned int render_audit(const struct mg_query *query, const struct mg_table *tables,
+                                 struct mg_buf *out)
+{
+    struct mg_json_writer json = answer_begin(query, tables, out);
+    next_write(&json, &tables[0], ACTIONS_LIMIT, "action_id");
+    return answer_end(query, tables, &json);
+}
+
+bool mg_query_audit(struct mg_page *page, struct mg_query *query)
+{
+    const char *by, *subject, *after;
+    char since[MG_MOMENT_SIZE], until[MG_MOMENT_SIZE];
+    if (!moment_read(page, "since", since) || !moment_read(page, "until", until) ||
+        !param_read(page, "by", &by) || !param_read(page, "subject", &subject) ||
+        !param_read(page, "after", &after)) {
+        return false;
+    }
+    const char *const params[] = {since, until, by, subject, after, TEXT_OF(ACTIONS_LIMIT), NULL};
+    query_begin(query, "audit", render_audit);
+    query_add(query, "actions", MG_REPORT_ACTIONS, params);
+    return cursor_check(page, is_number(after));
 }
 
 static const char *const ALL_SERVICES[] = {"", NULL};
@@ -562,6 +579,35 @@ bool mg_query_workflows(struct mg_page *page, struct mg_query *query)
     query_begin(query, "workflows", render_workflows);
     query_add(query, "workflows", MG_REPORT_WORKFLOWS, NULL);
     query_add(query, "steps", MG_REPORT_WORKFLOW_STEPS, NULL);
+    return true;
+}
+
+/* JSON as it was loaded, in a string. */
+static const char *const AS_LOADED[] = {"definition", NULL};
+
+static unsigned int render_workflow(const struct mg_query *query, const struct mg_table *tables,
+                                    struct mg_buf *out)
+{
+    if (tables[0].row_count == 0) {
+        mg_error_write(out, "unknown workflow");
+        return STATUS_NOT_FOUND;
+    }
+    struct mg_json_writer json = mg_json_spaced(out);
+    mg_json_object_begin(&json);
+    mg_json_name(&json, "workflow");
+    mg_table_write_object(&json, &tables[0], 0, AS_LOADED);
+    picture_write(&json, mg_slice_of(mg_table_cell(&tables[0], 0, "definition")));
+    return answer_end(query, tables, &json);
+}
+
+bool mg_query_workflow(struct mg_page *page, struct mg_query *query)
+{
+    const char *const name[] = {page->id, NULL};
+    if (!mg_name_is_valid(page->id, strlen(page->id))) {
+        return refuse(page, "invalid workflow name");
+    }
+    query_begin(query, "workflow", render_workflow);
+    query_add(query, NULL, MG_REPORT_WORKFLOW, name);
     return true;
 }
 
@@ -659,8 +705,6 @@ bool mg_query_schedules(struct mg_page *page, struct mg_query *query)
     query_add(query, "schedules", MG_REPORT_SCHEDULES, NULL);
     return true;
 }
-
-static const char *const AS_LOADED[] = {"definition", NULL};
 
 static unsigned int render_schedule(const struct mg_query *query, const struct mg_table *tables,
                                     struct mg_buf *out)
@@ -793,7 +837,7 @@ bool mg_query_find(struct mg_page *page, struct mg_query *query)
     return text[0] != '\0' || refuse(page, "text: expected the beginning of an id, or a label's value");
 }
 
-enum { OVERVIEW_OLDEST = 6, OVERVIEW_SETTINGS };
+enum { OVERVIEW_OLDEST = 7, OVERVIEW_SETTINGS };
 
 static unsigned int render_overview(const struct mg_query *query, const struct mg_table *tables,
                                     struct mg_buf *out)
@@ -812,11 +856,13 @@ void mg_query_overview(struct mg_query *query)
     static const char *const groups[] = {"", "", "", "", "", "", TEXT_OF(TOP_GROUPS_LIMIT), "", NULL};
     static const char *const top[] = {TEXT_OF(TOP_BULK_LIMIT), NULL};
     static const char *const without_waits[] = {"false", NULL};
+    static const char *const causes[] = {TEXT_OF(CAUSES_LIMIT), NULL};
     query_begin(query, "overview", render_overview);
     query_add(query, "figures", MG_REPORT_FIGURES, without_waits);
     query_add(query, "groups", MG_REPORT_FAILURE_GROUPS, groups);
     query_add(query, "services", MG_REPORT_CONTROLLED, NULL);
     query_add(query, "leader", MG_REPORT_LEADER, NULL);
+    query_add(query, "causes", MG_REPORT_ALERT_CAUSES, causes);
     query_add(query, "bulk", MG_REPORT_BULK_LIST, top);
     query_add(query, "runner", MG_REPORT_BULK_RUNNER, NULL);
     query_add(query, NULL, MG_REPORT_PAGE_OPEN, oldest);

@@ -60,10 +60,15 @@ static void item_init(struct mg_bulk_item *item, const struct mg_bulk_row *row,
     mg_uuid_derived(mg_slice_of("batch"), (struct mg_slice){identity, (size_t)len}, item->command_id);
 }
 
-static const char *text_of(const struct mg_bulk_item *item, const struct mg_bulk_order *order,
-                           enum mg_bulk_result result)
+static const char *text_of(struct mg_bulk_item *item, const struct mg_bulk_order *order,
+                           enum mg_bulk_result result, const char *otherwise)
 {
     if (item->is_refused && !item->is_taken) {
+        return item->text;
+    }
+    if (result == MG_BULK_RESULT_FAILED && order->state == MG_ORDER_ERROR && otherwise[0] != '\0') {
+        (void)snprintf(item->text, sizeof(item->text), MG_BULK_OTHERWISE "%s", otherwise);
+        mg_utf8_mend(item->text); /* the cut may split a character */
         return item->text;
     }
     return result == MG_BULK_RESULT_SKIPPED     ? "the order has changed since the bulk action was started"
@@ -84,7 +89,7 @@ static void item_judge(struct mg_bulk_orders *orders, struct mg_bulk_item *item,
     enum mg_bulk_result result = mg_bulk_judge(&order);
     if (result != MG_BULK_RESULT_ASKED) {
         orders->ended[orders->ended_count++] =
-            (struct mg_bulk_ended){item->n, result, text_of(item, &order, result)};
+            (struct mg_bulk_ended){item->n, result, text_of(item, &order, result, row->otherwise)};
     }
 }
 

@@ -187,23 +187,33 @@ static void bulk_failed(struct mg_bulk_runner *runner, struct running *running, 
     runner->has_failed = true;
 }
 
+/* "3 failed again", "3 failed again, 1 otherwise" */
+static void failed_write(int64_t failed, int64_t otherwise, char *ret_text, size_t size)
+{
+    if (otherwise == 0) {
+        (void)snprintf(ret_text, size, "%lld failed again", (long long)failed);
+    } else {
+        (void)snprintf(ret_text, size, "%lld failed again, %lld otherwise", (long long)(failed - otherwise),
+                       (long long)otherwise);
+    }
+}
+
 static void why_write(const struct running *running, enum mg_bulk_why why, char *ret_text, size_t size)
 {
     const struct mg_bulk *bulk = &running->orders.row.bulk;
+    char failed[80];
     if (why == MG_BULK_CANARY_FAILED) {
-        (void)snprintf(
-            ret_text, size,
-            "of its canary orders %lld failed again, %lld succeeded; %lld more were not started: makegood "
-            "bulk show %s --result failed",
-            (long long)bulk->failed, (long long)bulk->done, (long long)bulk->waiting,
-            running->orders.row.bulk_id);
+        failed_write(bulk->failed, bulk->failed_otherwise, failed, sizeof(failed));
+        (void)snprintf(ret_text, size,
+                       "of its canary orders %s, %lld succeeded; %lld more were not started: makegood "
+                       "bulk show %s --result failed",
+                       failed, (long long)bulk->done, (long long)bulk->waiting, running->orders.row.bulk_id);
     } else {
-        (void)snprintf(
-            ret_text, size,
-            "of the last %d orders %lld failed again; %lld more were not started: makegood bulk show %s "
-            "--result failed",
-            MG_BULK_RECENT, (long long)bulk->recent_failed, (long long)bulk->waiting,
-            running->orders.row.bulk_id);
+        failed_write(bulk->recent_failed, bulk->recent_failed_otherwise, failed, sizeof(failed));
+        (void)snprintf(ret_text, size,
+                       "of the last %d orders %s; %lld more were not started: makegood bulk show %s "
+                       "--result failed",
+                       MG_BULK_RECENT, failed, (long long)bulk->waiting, running->orders.row.bulk_id);
     }
 }
 

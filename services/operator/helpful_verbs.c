@@ -51,13 +51,35 @@ static bool verbs_find(const struct mg_table *row, const struct mg_table *steps,
     return true;
 }
 
-bool mg_operator_verbs(const struct mg_table *order, const struct mg_table *steps, struct mg_slice definition,
-                       struct mg_verbs *ret_verbs)
+static void names_write(struct mg_json_writer *json, const char *verb, const struct mg_workflow *workflow,
+                        uint64_t steps)
+{
+    mg_json_member_array(json, verb);
+    for (; steps != 0; steps &= steps - 1) {
+        mg_json_element_text(json, mg_slice_of(workflow->steps[__builtin_ctzll(steps)].name));
+    }
+    mg_json_array_end(json);
+}
+
+void mg_operator_verbs_write_json(struct mg_json_writer *json, const struct mg_table *order,
+                                  const struct mg_table *steps, struct mg_slice definition, bool is_holding)
 {
     struct mg_workflow *workflow = workflow_read(definition);
-    bool is_known = workflow != NULL && verbs_find(order, steps, workflow, ret_verbs);
+    struct mg_verbs verbs;
+    if (workflow != NULL && verbs_find(order, steps, workflow, &verbs)) {
+        mg_json_member_object(json, "verbs");
+        mg_json_member_bool(json, "resume", verbs.can_resume);
+        mg_json_member_bool(json, "restart", verbs.can_restart);
+        mg_json_member_bool(json, "compensate", verbs.can_compensate);
+        mg_json_member_bool(json, "cancel", verbs.can_cancel);
+        mg_json_member_bool(json, "finish", verbs.can_finish);
+        mg_json_member_bool(json, "release", is_holding);
+        names_write(json, "settle", workflow, verbs.can_settle);
+        names_write(json, "skip", workflow, verbs.can_skip);
+        names_write(json, "repeat", workflow, verbs.can_repeat);
+        mg_json_object_end(json);
+    }
     mg_workflow_destroy(workflow);
-    return is_known;
 }
 
 static void part_write(struct mg_buf *out, const char *text, int *count)

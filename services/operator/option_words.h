@@ -53,7 +53,6 @@ bool mg_label_words_write(const struct mg_label_words *words, char *ret_json, si
 /* ---- bulk actions ---- */
 
 #define MG_BULK_CANARY_TEXT "5" /* the default */
-#define MG_BULK_CANARY_MAX  10000
 #define MG_BULK_RATE        "5"
 #define MG_BULK_STOP_ABOVE  "10"
 #define MG_BULK_VERBS_RIGHT "resume, compensate or cancel"

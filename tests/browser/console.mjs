@@ -415,17 +415,83 @@ test("by the keyboard alone a person finds all that waits, and rejects an order"
   await visitor.leave();
 });
 
-test("an alert is looked after", async () => {
-  await failing(1);
+test("one acknowledgement makes a cause known, and it is well", async () => {
+  await failing(3);
   await behave("payment", "order");
   const visitor = await Visitor.login("operator");
   await visitor.open("/alerts");
   await visitor.judge("alerts");
   await act(visitor, buttonOf(visitor.page, "Acknowledge"));
   await visitor.sees(`operator: ${REASON}`);
-  await visitor.page.getByRole("link", {name: "All", exact: true}).click();
+  await visitor.sees("0 causes need attention, 1 known");
+  await visitor.judge("alerts-known");
+  await visitor.open("/", visitor.page.getByRole("heading", {level: 1, name: "Well, 1 cause known (operator)"}));
+  await visitor.judge("overview-known");
+  await visitor.open("/alerts?all=1");
   await visitor.sees("closed");
   await visitor.judge("alerts-all");
+  await visitor.open("/audit?by=operator");
+  assert.match(await visitor.page.locator("main tbody tr").first().textContent(), /operator.*alert ack.*the test wants it/s);
+  await visitor.judge("audit");
+  await visitor.page.reload();
+  await visitor.sees("alert ack");
+  await visitor.open("/alerts");
+  await visitor.page.getByRole("button", {name: "Copy report"}).first().click();
+  assert.match(await visitor.page.getByLabel("Text", {exact: true}).inputValue(), /^# Incident: http_422[^]*## Orders[^]*browser-[^]*operator: alert ack/);
+  await visitor.judge("incident-report");
+  await visitor.leave();
+});
+
+test("a step is settled, another order's is skipped, and a payload is repaired before its eyes", async () => {
+  const [settled, skipped, repaired] = await failing(3);
+  await behave("payment", "order");
+  const visitor = await Visitor.login("operator");
+  await visitor.open(`/orders/${settled}`);
+  await visitor.judge("order-acts");
+  await buttonOf(visitor.page, "Settle").click();
+  await visitor.judge("order-settle");
+  await visitor.page.getByLabel("result of a step that is done").fill('{"charge": 14.50}');
+  await visitor.page.getByLabel(WHY).fill(REASON);
+  await visitor.page.getByRole("button", {name: "Settle step charge"}).click();
+  await ended([settled], "processed");
+  await visitor.open(`/orders/${skipped}`);
+  await act(visitor, buttonOf(visitor.page, "Skip"));
+  await ended([skipped], "processed");
+  await visitor.open(`/orders/${repaired}`);
+  await buttonOf(visitor.page, "Repair and resume").click();
+  const dialog = visitor.page.getByRole("dialog"), confirm = dialog.locator("button[type=submit]");
+  assert(await confirm.isDisabled(), "a resume without a repair is offered as one");
+  await dialog.getByLabel("Payload").fill("{");
+  await dialog.getByText("Not JSON").waitFor();
+  await dialog.getByLabel("Payload").fill(`{"number": "${repaired}", "total": 14.00}`);
+  await dialog.getByText("1 value changes").waitFor();
+  assert.match(await dialog.locator(".diff").textContent(), /\/total\s*\+ 14\.00/);
+  await visitor.judge("order-repair");
+  await dialog.getByLabel(WHY).fill(REASON);
+  await confirm.click();
+  await dialog.waitFor({state: "detached"});
+  await ended([repaired], "processed");
+  assert.match(await tool(["order", "export", repaired]), /"total":\s*14\.00/);
+  await visitor.page.getByRole("button", {name: "Text for the client"}).click();
+  assert.match(await visitor.page.getByLabel("Text", {exact: true}).inputValue(), /is complete/);
+  await visitor.leave();
+});
+
+test("an order is posted by a form that its workflow's input makes", async () => {
+  const file = `${tmpdir()}/posted.json`;
+  writeFileSync(file, readFileSync(SALE, "utf8").replace('"sale"', '"posted"').replace('"complete_within": "1h"', '"complete_within": "1h", "input": {"email": "text", "total": "number", "gift?": "boolean", "items": [{"sku": "text"}]}'));
+  await tool(["workflow", "load", file]);
+  const visitor = await Visitor.login("operator");
+  await visitor.open("/post?workflow=posted", visitor.page.getByLabel("email"));
+  await visitor.page.getByLabel("total").fill("14.00");
+  await unfold(visitor);
+  assert.match(await visitor.page.locator("main pre").textContent(), /"email": "ada@example.com", "total": 14.00, "items":/);
+  await visitor.judge("post");
+  await act(visitor, buttonOf(visitor.page, "Post"));
+  await visitor.page.waitForURL(/\/orders\//);
+  await visitor.page.locator("main .head .badge", {hasText: "processed"}).waitFor();
+  await visitor.page.locator(".graph .box[data-key=charge]").click();
+  assert(await visitor.page.evaluate(() => { const {top, bottom} = document.getElementById("step-charge").getBoundingClientRect(); return top >= 0 && bottom <= window.innerHeight; }), "the box does not lead to its step");
   await visitor.leave();
 });
 
@@ -459,7 +525,7 @@ test("failed orders go again, gently: a bulk action stops by itself while its fi
   assert.deepEqual([await became("failed"), await became("skipped"), await became("done")], [5, count - 5, 0]);
   await visitor.judge("bulk-stopped");
   await visitor.open("/");
-  await visitor.sees("bulk stopped");
+  await visitor.sees("bulk action has stopped by itself");
 
   await behave("payment", "order");
   count = await start();
@@ -514,7 +580,7 @@ test("at 320 pixels all is there, without scrolling sideways, and large enough f
   await waiting();
   const visitor = await Visitor.login("operator", NARROW);
   for (const path of ["/", "/orders", "/orders?state=error", `/orders/${id}`, `/orders/${COMPENSATED}`, "/failures", "/bulk", "/waiting", "/alerts", "/dead",
-    "/dead?queue=orders.rejected", "/services", "/workflows", "/schedules"]) {
+    "/dead?queue=orders.rejected", "/services", "/workflows", "/schedules", "/audit", "/post"]) {
     await visitor.open(path);
     await visitor.page.locator("main .panel").last().waitFor();
     await unfold(visitor);
@@ -525,6 +591,25 @@ test("at 320 pixels all is there, without scrolling sideways, and large enough f
   await buttonOf(visitor.page, "Resume").click();
   await visitor.judge("narrow-dialog");
   await visitor.measure("a dialog");
+  await visitor.leave();
+});
+
+test("a desk shows 25 orders at once, a phone the first one, and a menu leads on", async () => {
+  await submit(30);
+  let visitor = await Visitor.login("reader", DESK);
+  const seen = () => visitor.page.evaluate(() => [...document.querySelectorAll("main tbody tr")].filter((row) => row.getBoundingClientRect().bottom <= window.innerHeight).length);
+  await visitor.open("/orders", visitor.page.locator("main tbody tr").first());
+  assert((await seen()) >= 25, `${await seen()} orders on a desk`);
+  await visitor.leave();
+  visitor = await Visitor.login("reader", PHONE);
+  await visitor.open("/orders", visitor.page.locator("main tbody tr").first());
+  assert((await seen()) >= 1, "no order in a phone's first screen");
+  await visitor.judge("orders-phone");
+  await visitor.page.getByRole("button", {name: "Pages"}).click();
+  await visitor.judge("menu-phone");
+  await visitor.measure("the menu");
+  await visitor.page.getByRole("link", {name: "Services"}).click();
+  await visitor.page.getByRole("heading", {level: 1, name: "Services"}).waitFor();
   await visitor.leave();
 });
 

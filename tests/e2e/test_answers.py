@@ -162,7 +162,9 @@ def bulk_ask(ask):
 def system_ask(s, ask, deployer):
     alert_id = s.rows("SELECT min(alert_id) AS least FROM operator_alert WHERE closed_at IS NULL AND acked_at IS NULL")[0]["least"]
     ask("alert list")
+    ask("alert causes")
     ask("alert ack", alert_id, *WHY)
+    assert ask("audit", "--limit", "1")[0]["verb"] == "alert ack"
     ask("alert list", "--all")
     for queue in ("dead.letters", "orders.rejected"):
         set_aside(s)

@@ -141,6 +141,25 @@ def a_canary_that_fails_stops_its_bulk_action(s):
         s.wait_state(order, "processed")
 
 
+@scenario(services=("payment", "carrier"))
+def an_order_that_fails_for_another_cause_stops_no_bulk_action(s):
+    """Would catch: a bank that is back, and six of seven orders left alone because one of them failed later, at another step."""
+    retry = {"attempts": 1, "backoff": "50ms"}
+    s.load_workflow("pay", [step("charge", "payment", retry=retry), step("book", "carrier", after=["charge"], retry=retry)], on_failure="error")
+    s.remote("payment").switch("decline")
+    orders = [s.client.submit("pay", {"n": n}) for n in range(7)]
+    for order in orders:
+        s.wait_state(order, "error")
+    s.remote("payment").switch("order")
+    s.remote("carrier").switch("decline", count=1)
+    bulk_id = start(s, "--canary", 3, "--rate", 100)["bulk_id"]
+    s.bulk_runner()
+    ended = wait_ended(s, bulk_id, "done")
+    assert (ended["done"], ended["failed"]) == (6, 1), (ended, results(s, bulk_id))
+    text, = [row["text"] for row in results(s, bulk_id) if row["result"] == "failed"]
+    assert text.startswith("failed otherwise: step book, http_422"), text
+
+
 @scenario(**PAY, long="graces, elections and patience pass in real time")
 def a_runner_killed_in_the_middle_asks_for_no_order_twice(s):
     """Would catch: orders that are lost with the process that had marked them, or that the next one resumes again."""

@@ -11,7 +11,7 @@ from test_console import TOKENS, failed_order, kept
 MEMBERS = pathlib.Path(__file__).resolve().parents[2] / "services" / "console" / "members.def"
 WRONG = {"null": None, "true": True, "half": 0.5, "-1": -1, "a list": ["1h"], "an object": {"a": "1h"}}
 WRONG_TEXT, WRONG_NUMBER = {**WRONG, "5": 5}, {**WRONG, "a text": "5", "40 digits": "9" * 40}
-VERBS = {"orders": ("resume", "restart", "compensate", "cancel"), "bulk": ("pause", "resume", "stop")}
+VERBS = {"orders": ("restart", "compensate", "cancel"), "bulk": ("pause", "resume", "stop")}
 
 
 def bodies():
@@ -38,7 +38,8 @@ def each_member_of_each_body_of_the_console_has_its_type(s):
     ids = {"orders": order.order_id, "services": "payment", "bulk": str(uuid.uuid4()), "schedules": "nightly", "alerts": alert["alert_id"]}
     good = {"token": TOKENS["operator"][1], "reason": "the test wants it", "version": int(s.process(order)["version"]), "command_id": str(uuid.uuid4()), "for": "10m",
             "concurrency": "2", "rate": "5", "verb": "resume", "workflow": "pay", "step": "charge", "service": "payment", "error": "http", "label": "a=b",
-            "canary": "5", "stop_above": "10", "ticket": uuid.uuid4().hex, "orders": 1, "signal": "approved", "payload": "true", "queue": "orders.rejected", "mark": "x"}
+            "canary": "5", "stop_above": "10", "ticket": uuid.uuid4().hex, "orders": 1, "signal": "approved", "payload": "true", "queue": "orders.rejected", "mark": "x",
+            "set": '{"/n": 1}', "repeat": "charge", "without_output": "no", "outcome": "done", "result": "1", "order_id": "by-hand"}
     before, faults, count = kept(s), [], 0
     for noun, verb, texts, numbers in bodies():
         body = {name: good[name] for name in texts + numbers}

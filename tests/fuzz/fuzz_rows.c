@@ -316,6 +316,12 @@ static void on_woken(void *arg, bool is_leader, bool is_full, const struct mg_er
     is_answer(err);
 }
 
+static void on_acked(void *arg, int64_t alerts, const struct mg_err *err)
+{
+    (void)arg, (void)alerts;
+    is_answer(err);
+}
+
 static void on_changed(void *arg, bool is_changed, const struct mg_err *err)
 {
     (void)arg, (void)is_changed;
@@ -398,6 +404,7 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
         .bulk_id = "b", .verb = MG_CAUSE_RESUME, .filter = {"", "", "", "", "", "", ""}, .rate_per_s = "1"};
     static const struct mg_bulk_change change = {.bulk_id = "b"};
     static const struct mg_service_setting setting = {.service = "s", .reason = "why", .by = "who"};
+    static const struct mg_alert_ack ack = {.alert_id = 7, .by = "who", .reason = "why"};
     static const struct mg_alert_write alert = {.subject = "s", .order_id = "", .is_closed = true};
     mg_store_load(store, arena, &load, 1, on_loaded, NULL);
     mg_store_sweep(store, &sweep, on_swept, NULL);
@@ -413,7 +420,7 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
     mg_store_retire(store, 1, "h", 10, on_retired, NULL);
     mg_store_try_lead(store, "h", on_lead, NULL);
     mg_store_wake(store, 1, "h", 10, on_woken, NULL);
-    mg_store_ack_alert(store, 7, "who", on_changed, NULL);
+    mg_store_ack_alert(store, &ack, on_acked, NULL);
     mg_store_get_workflow(store, "w", 0, on_workflow, NULL);
     mg_store_write_alerts(store, &alert, 1, on_alerts, NULL);
     mg_store_count_parked(store, "s", false, 10, on_counted, NULL);

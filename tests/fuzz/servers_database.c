@@ -168,6 +168,10 @@ static const char *casts_of(enum mg_report report)
         return "mmo";
     case MG_REPORT_ALERTS:
         return "ti";
+    case MG_REPORT_ALERT_CAUSES:
+        return "i";
+    case MG_REPORT_ACTIONS:
+        return "mmttoi";
     case MG_REPORT_BULK_LIST:
         return "i";
     case MG_REPORT_FIND:
@@ -186,6 +190,7 @@ static const char *casts_of(enum mg_report report)
         return "ti";
     case MG_REPORT_FIGURES:
     case MG_REPORT_SERVICE_MINUTES:
+    case MG_REPORT_WORKFLOW:
     case MG_REPORT_SCHEDULE:
     case MG_REPORT_BULK:
     case MG_REPORT_VERSIONS:
@@ -423,14 +428,14 @@ void mg_store_change_schedule(struct mg_store *store, const struct mg_schedule_c
 
 static void ack_answer(struct owed *owed)
 {
-    ((mg_store_changed_fn *)owed->fn)(owed->arg, servers.variant % 2 == 0, servers.is_refusal ? &AWAY : NULL);
+    ((mg_store_acked_fn *)owed->fn)(owed->arg, servers.variant % 3, servers.is_refusal ? &AWAY : NULL);
 }
 
-void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,
+void mg_store_ack_alert(struct mg_store *store, const struct mg_alert_ack *ack, mg_store_acked_fn *done,
                         void *arg)
 {
     (void)store;
-    FUZZ_REQUIRE(alert_id >= 0 && is_text(by));
+    FUZZ_REQUIRE(ack->alert_id >= 0 && is_text(ack->by) && is_text(ack->reason));
     servers_use_note();
     servers_owe(ack_answer, (void (*)(void))done, arg);
 }

@@ -849,7 +849,7 @@ class Answers(Case):
         subject = "cli-" + uuid.uuid4().hex[:8]
         self.addCleanup(World.sql, "DELETE FROM operator_alert WHERE subject = %s", (subject,))
         World.sql("INSERT INTO operator_alert (code, subject, text) VALUES ('dead_letter', %s, 'words')", (subject,))
-        self.assertRegex(run("doctor", code=ERROR).stdout, r"(?m)^WRONG alerts +\d+ open, the newest \w+ about .+; see makegood alert list$")
+        self.assertRegex(run("doctor", code=ERROR).stdout, r"(?m)^WRONG alerts +\d+ open of \d+ unknown causes?, the first \w+ about .+; see makegood alert causes$")
 
     def definition(self, name, *services):
         good = json.loads((SOURCE / "deploy/sample/workflows/fulfilment.json").read_text(encoding="utf-8"))

@@ -271,19 +271,21 @@ START_TEST(an_alert_is_new_once_until_it_is_closed)
 }
 END_TEST
 
-static void on_changed(void *arg, bool changed, const struct mg_err *err)
+static int64_t acked_alerts;
+
+static void on_acked(void *arg, int64_t alerts, const struct mg_err *err)
 {
-    struct rig *at = arg;
-    at->is_found = changed;
-    rig_done(at, err);
+    acked_alerts = alerts;
+    rig_done(arg, err);
 }
 
 static bool ack(int64_t alert_id)
 {
-    mg_store_ack_alert(rig.store, alert_id, "anna", on_changed, &rig);
+    const struct mg_alert_ack wanted = {.alert_id = alert_id, .by = "anna", .reason = "I look"};
+    mg_store_ack_alert(rig.store, &wanted, on_acked, &rig);
     rig_wait_answer(&rig);
     ck_assert_int_eq(rig.err.class, MG_OK);
-    return rig.is_found;
+    return acked_alerts > 0;
 }
 
 START_TEST(an_open_alert_is_acknowledged_once)
@@ -294,7 +296,8 @@ START_TEST(an_open_alert_is_acknowledged_once)
     ck_assert(!ack(id + 1000));
     ck_assert(ack(id));
     ck_assert(!ack(id));
-    ck_assert_str_eq(rig_value(&rig, "SELECT acked_by FROM operator_alert WHERE closed_at IS NULL"), "anna");
+    ck_assert_str_eq(rig_value(&rig, "SELECT acked_by FROM operator_alert WHERE closed_at IS NULL"),
+                     "anna: I look");
 }
 END_TEST
 
@@ -306,7 +309,7 @@ START_TEST(an_alert_of_what_happened_once_is_closed_though_it_was_acknowledged)
     int64_t id = (int64_t)strtoll(rig_value(&rig, "SELECT max(alert_id) FROM operator_alert"), NULL, 10);
     ck_assert(ack(id));
     ck_assert_str_eq(rig_value(&rig, "SELECT acked_by FROM operator_alert WHERE closed_at IS NOT NULL"),
-                     "anna");
+                     "anna: I look");
     ck_assert(!ack(id));
 }
 END_TEST

@@ -148,6 +148,7 @@ static const struct mg_watched {
     {MG_REPORT_SERVICE_MINUTES, "('')", PAGES_SMALL, false},
     {MG_REPORT_ORDER_MINUTES, "", PAGES_SMALL, false},
     {MG_REPORT_WORKFLOWS, "", PAGES_OPEN, true},
+    {MG_REPORT_WORKFLOW, "('w')", PAGES_KEY, false},
     {MG_REPORT_WORKFLOW_STEPS, "", PAGES_STEPS, true},
     {MG_REPORT_VERSIONS, "('o-1 o-2 o-3')", PAGES_KEY, false},
     /* the gateway */
@@ -179,6 +180,9 @@ static const struct mg_watched {
     {MG_REPORT_FAILURES_LOOKED_AT, "('', '', '')", PAGES_FAILING, true},
     {MG_REPORT_ALERTS, "('open', '200')", PAGES_FAILING, true},
     {MG_REPORT_ALERTS, "('all', '200')", PAGES_LIST, true},
+    {MG_REPORT_ALERT_CAUSES, "('200')", PAGES_FAILING, true},
+    {MG_REPORT_ACTIONS, "('', '', '', '', '', '50')", PAGES_LIST, true},
+    {MG_REPORT_ACTIONS, "('-3600000', '-100', 'otto', 'o-20', '30', '50')", PAGES_LIST, true},
     {MG_REPORT_ORDER, "('o-20')", PAGES_KEY, false},
     {MG_REPORT_ORDER_STEPS, "('o-20')", PAGES_KEY, false},
     {MG_REPORT_DOSSIER, "('o-20')", PAGES_KEY, false},

@@ -184,7 +184,7 @@ def complete_itself(known):
     for name, line in (("doctor", "  doctor "), ("cancel", "  order cancel ")):
         if not any(shown.startswith(line) and shown.endswith(" " + described.get(name, "?")) for shown in everything):
             findings.append(f"__complete describes {name} by {described.get(name)}")
-    if described.get("alert") != "list, ack":
+    if described.get("alert") != "list, causes, ack":
         findings.append(f"__complete describes alert by {described.get('alert')}")
     bare = [word for noun, verb, _options in known for word in offered(noun, verb, "-") + offered(noun, verb, "")]
     findings.extend(f"a shell would expand {word}" for word in bare if not re.fullmatch(r":(files|folders)|[-a-z.]+", word))

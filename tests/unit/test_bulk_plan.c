@@ -115,6 +115,31 @@ START_TEST(a_canary_fails_above_its_share)
 }
 END_TEST
 
+/* Would catch: a bulk action that a stranger stops; one that goes on although nothing at all succeeds. */
+START_TEST(failures_for_another_cause_count_only_while_nothing_succeeds)
+{
+    struct mg_bulk bulk = trying();
+    bulk.failed = bulk.failed_otherwise = 1;
+    ck_assert_int_eq(mg_bulk_plan(&bulk).why, MG_BULK_GOES_ON); /* another order may succeed */
+    bulk.failed = 2;
+    ck_assert_int_eq(mg_bulk_plan(&bulk).why, MG_BULK_CANARY_FAILED);
+    bulk.failed = bulk.failed_otherwise = 5;
+    bulk.asked = 0;
+    ck_assert_int_eq(mg_bulk_plan(&bulk).why, MG_BULK_CANARY_FAILED);
+    bulk.failed = bulk.failed_otherwise = 4;
+    bulk.done = 1;
+    ck_assert(mg_bulk_plan(&bulk).is_tried);
+    bulk = running();
+    bulk.recent = 50;
+    bulk.recent_failed = bulk.recent_failed_otherwise = 40;
+    ck_assert_int_eq(mg_bulk_plan(&bulk).why, MG_BULK_GOES_ON);
+    bulk.recent_failed += 6;
+    ck_assert_int_eq(mg_bulk_plan(&bulk).why, MG_BULK_TOO_MANY_FAILED);
+    bulk.recent_failed = bulk.recent_failed_otherwise = 50;
+    ck_assert_int_eq(mg_bulk_plan(&bulk).why, MG_BULK_TOO_MANY_FAILED);
+}
+END_TEST
+
 START_TEST(it_stops_when_too_many_of_the_newest_failed)
 {
     struct mg_bulk bulk = running();
@@ -325,6 +350,7 @@ int main(void)
     tcase_add_test(tests, a_canary_is_as_many_as_have_shown_something);
     tcase_add_test(tests, without_a_canary_it_runs_at_once);
     tcase_add_test(tests, a_canary_fails_above_its_share);
+    tcase_add_test(tests, failures_for_another_cause_count_only_while_nothing_succeeds);
     tcase_add_test(tests, it_stops_when_too_many_of_the_newest_failed);
     tcase_add_test(tests, a_paused_bulk_action_asks_for_nothing_and_ends_with_its_last_order);
     tcase_add_test(tests, it_is_done_when_none_waits_and_none_is_under_way);

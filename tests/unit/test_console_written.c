@@ -194,19 +194,20 @@ START_TEST(the_overview)
     tables_clear();
     one_put(0, 2, "figure", "a \"b\"\xc3");
     one_put(2, 1, "service", NULL);
-    rows_put(4, 1, 2, columns, cells);
-    page_put(6, "o-1", NULL);
-    one_put(7, 1, "now_ms", "1769862896789");
+    rows_put(5, 1, 2, columns, cells);
+    page_put(7, "o-1", NULL);
+    one_put(8, 1, "now_ms", "1769862896789");
     mg_query_overview(&query);
     status = query.render(&query, tables, &out);
     assert_written(
-        200, "{\"figures\": [{\"figure\": \"a \\\"b\\\"\\ufffd\"},\n {\"figure\": \"a \\\"b\\\"\\ufffd\"}], "
-             "\"groups\": [], \"services\": [{\"service\": null}], \"leader\": [], "
-             "\"bulk\": [{\"state\": \"running\", \"filter\": {\"step\": \"a\"}}], \"runner\": [], "
-             "\"minutes\": [], \"order_minutes\": [], "
-             "\"oldest\": {\"orders\": [" PAGE_ORDER
-             "], \"looked_at\": 7, \"is_full\": true, \"back_to\": null, \"next\": null}, "
-             "\"now_ms\": 1769862896789}");
+        200,
+        "{\"figures\": [{\"figure\": \"a \\\"b\\\"\\ufffd\"},\n {\"figure\": \"a \\\"b\\\"\\ufffd\"}], "
+        "\"groups\": [], \"services\": [{\"service\": null}], \"leader\": [], "
+        "\"causes\": [], \"bulk\": [{\"state\": \"running\", \"filter\": {\"step\": \"a\"}}], \"runner\": [], "
+        "\"minutes\": [], \"order_minutes\": [], "
+        "\"oldest\": {\"orders\": [" PAGE_ORDER
+        "], \"looked_at\": 7, \"is_full\": true, \"back_to\": null, \"next\": null}, "
+        "\"now_ms\": 1769862896789}");
 }
 END_TEST
 
@@ -296,7 +297,7 @@ START_TEST(lists)
     render(mg_query_workflows, NULL);
     assert_written(200, "{\"workflows\": [{\"a\": \"b\"}], \"steps\": [{\"c\": \"d\"}], \"is_cut\": false}");
     render(mg_query_alerts, NULL);
-    assert_written(200, "{\"alerts\": [{\"a\": \"b\"}], \"is_cut\": false}");
+    assert_written(200, "{\"alerts\": [{\"a\": \"b\"}], \"causes\": [{\"c\": \"d\"}], \"is_cut\": false}");
     render(mg_query_choice, NULL);
     assert_written(200, "{\"a\": \"b\"}");
     struct mg_query query;

@@ -52,8 +52,11 @@ static void set(struct mg_table *table, const char *text)
     "by_whom|reason|since|since_ms|calls_per_s|p95_ms|failed_percent|waiting|error_code|error_text\n"
 #define FIGURES "figure|word|workflow|number|oldest_ms\n"
 
+#define CAUSES "count|acked_at|acked_by"
+
 static void view_be_well(void)
 {
+    set(&view.causes, CAUSES);
     set(&view.leader, "holder|epoch|age_ms\nsupervisor-1|3|120");
     set(&view.services, SERVICES "carrier|serving|2|2|1|128|0||||||||12.3|250|0|0||\n"
                                  "payment|paused|2|1|0|128|0|6|20|2026-01-31T12:34:56.789Z|anna|repair|"
@@ -83,8 +86,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-    struct mg_table *const tables[] = {&view.leader,  &view.services, &view.accepted,
-                                       &view.figures, &view.oldest,   &view.failures};
+    struct mg_table *const tables[] = {&view.leader, &view.services, &view.accepted, &view.figures,
+                                       &view.oldest, &view.failures, &view.causes};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         mg_table_free(tables[i]);
     }
@@ -310,10 +313,28 @@ START_TEST(each_trouble_is_named)
     set(&view.services, USED "greeting|not used|0|0|0|0|0||||||f");
     queues_are("greeting", -1, -1);
     assert_reason("");
-    set(&view.figures, FIGURES "alerts|order_error||1|5\nalerts|dead_letter||2|7");
+    set(&view.causes, CAUSES "\n1||\n2||\n5|2026-01-31T10:11:12.131Z|otto: I look");
     assert_reason("3 alerts open");
+    set(&view.causes, CAUSES "\n5|2026-01-31T10:11:12.131Z|otto: I look");
+    assert_reason("");
     set(&view.figures, FIGURES "owed|||2|301000");
     assert_reason("2 statuses have not reached their clients");
+}
+END_TEST
+
+/* Catches: a known cause that still counts; one that the screen no longer names. */
+START_TEST(known_causes_are_well_and_named)
+{
+    struct mg_top_place place = {120, 24, MG_TOP_SERVICES, 0};
+    view_be_well();
+    set(&view.causes,
+        CAUSES "\n5|2026-01-31T10:11:12.131Z|otto: I look\n1|2026-01-31T10:11:12.131Z|otto: and here\n"
+               "1|2026-01-31T10:11:12.131Z|rita via gate: mine");
+    draw(&place);
+    ck_assert(strncmp(screen.text[0], "well, 3 causes known (otto, rita via gate)", 42) == 0);
+    set(&view.causes, CAUSES "\n1||\n5|2026-01-31T10:11:12.131Z|otto: I look");
+    draw(&place);
+    ck_assert(strncmp(screen.text[0], "NOT WELL: 1 alert open; 1 cause known (otto)", 44) == 0);
 }
 END_TEST
 
@@ -405,6 +426,7 @@ int main(void)
     tcase_add_test(tcase, the_chosen_row_is_always_seen);
     tcase_add_test(tcase, each_trouble_is_named);
     tcase_add_test(tcase, an_unknown_state_is_not_well);
+    tcase_add_test(tcase, known_causes_are_well_and_named);
     tcase_add_test(tcase, alerts_keep_their_places);
     tcase_add_test(tcase, each_row_leads_on);
     tcase_add_test(tcase, ages_are_short);

@@ -78,12 +78,24 @@ static const struct mg_many_sql WRITE_ALERTS_FENCED = {
 /* These alerts report a single event, so no cause can end: an ack closes them. That includes alerts acked by
  * a tool that did not know their code. */
 /* clang-format off */
-#define HAPPENED_ONCE "code IN ('poisoned', 'bulk_stopped', 'newer_version', 'statuses_given_up', 'schedule_missed')"
+#define HAPPENED_ONCE "a.code IN ('poisoned', 'bulk_stopped', 'newer_version', 'statuses_given_up', 'schedule_missed')"
+/* $1 alert, $2 by, $3 reason. The causes are those of report_alert_causes.sql. */
 static const struct mg_sql ACK_ALERT = {
     "ack_alert",
-    "UPDATE operator_alert SET acked_at = " MG_SQL_NOW ", acked_by = $2::text,"
-    " closed_at = CASE WHEN " HAPPENED_ONCE " THEN " MG_SQL_NOW " END"
-    " WHERE alert_id = $1::bigint AND closed_at IS NULL AND (acked_at IS NULL OR " HAPPENED_ONCE ") RETURNING alert_id"};
+    "WITH meant AS MATERIALIZED (SELECT * FROM operator_alert WHERE alert_id = $1::bigint AND closed_at IS NULL),"
+    " acked AS ("
+    "  UPDATE operator_alert a SET acked_at = " MG_SQL_NOW ", acked_by = $2::text || ': ' || left($3::text, 140),"
+    "   closed_at = CASE WHEN " HAPPENED_ONCE " THEN " MG_SQL_NOW " END"
+    "  FROM meant m WHERE a.closed_at IS NULL AND a.code = m.code AND (a.acked_at IS NULL OR " HAPPENED_ONCE ")"
+    "   AND (a.alert_id = m.alert_id OR (a.workflow = m.workflow AND a.step IS NOT DISTINCT FROM m.step"
+    "    AND a.service IS NOT DISTINCT FROM m.service AND a.error_code IS NOT DISTINCT FROM m.error_code))"
+    "  RETURNING a.alert_id),"
+    " counted AS MATERIALIZED (SELECT count(*) FROM acked),"
+    " noted AS (INSERT INTO operator_action (by_whom, verb, subject, reason, detail)"
+    "  SELECT $2::text, 'alert ack', m.alert_id::text, $3::text, json_build_object('code', m.code, 'order_id', m.order_id,"
+    "   'workflow', m.workflow, 'step', m.step, 'error', m.error_code, 'alerts', c.count)"
+    "  FROM meant m, counted c WHERE c.count > 0)"
+    " SELECT count FROM counted"};
 /* clang-format on */
 
 struct alerts_job {
@@ -161,7 +173,7 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
 
 struct ack_job {
     struct mg_store_job base;
-    mg_store_changed_fn *done;
+    mg_store_acked_fn *done;
 };
 
 static void on_acked(void *arg, const struct mg_pg_answer *reply)
@@ -169,20 +181,21 @@ static void on_acked(void *arg, const struct mg_pg_answer *reply)
     struct ack_job *job = arg;
     struct mg_err err;
     if (reply->err != NULL) {
-        job->done(job->base.arg, false, mg_store_error(reply, "acknowledge the alert", &err));
+        job->done(job->base.arg, 0, mg_store_error(reply, "acknowledge the alert", &err));
     } else {
-        job->done(job->base.arg, mg_rows_count(reply->rows[0]) > 0, NULL);
+        job->done(job->base.arg, mg_rows_int(reply->rows[0], 0, 0), NULL);
     }
 }
 
-void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,
+void mg_store_ack_alert(struct mg_store *store, const struct mg_alert_ack *ack, mg_store_acked_fn *done,
                         void *arg)
 {
     struct ack_job *job = mg_store_job_create(store, sizeof(*job), on_acked, arg, NULL);
     job->done = done;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
-    mg_pg_add_int(&params, alert_id);
-    mg_pg_add_text(&params, mg_slice_of(by));
+    mg_pg_add_int(&params, ack->alert_id);
+    mg_pg_add_text(&params, mg_slice_of(ack->by));
+    mg_pg_add_text(&params, mg_slice_of(ack->reason));
     mg_store_send_one(store, &ACK_ALERT, &params, mg_store_job_answer, job);
 }

@@ -75,12 +75,16 @@ struct mg_bulk_row {
     uint64_t version;
     struct mg_bulk bulk;
 };
+#define MG_BULK_OTHERWISE      "failed otherwise: " /* begins the text of such an order's result */
+#define MG_BULK_OTHERWISE_SIZE 160
 struct mg_bulk_order_row {
     int bulk; /* index of its row */
     int64_t n;
     char order_id[MG_ORDER_ID_MAX + 1];
     struct mg_bulk_order order; /* is_ours, is_refused: false */
     char cause[64];             /* cause of the event after the version in the command; "": none yet */
+    /* "step mail, http_400": where and why it failed, if not as before; "": it has not, or not so */
+    char otherwise[MG_BULK_OTHERWISE_SIZE];
 };
 struct mg_bulk_look {
     const struct mg_bulk_row *rows;

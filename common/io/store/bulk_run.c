@@ -14,6 +14,14 @@
 
 /* clang-format off */
 
+/* The orders that ended last. The text is the only record of a failure of another kind. */
+#define FAILED_AMONG(number, condition)                                                                                     \
+    "SELECT count(*) AS ended, count(*) FILTER (WHERE e.result = 'failed') AS failed,"                                     \
+    "  count(*) FILTER (WHERE e.result = 'failed' AND starts_with(e.text, '" MG_BULK_OTHERWISE "')) AS otherwise"            \
+    " FROM (SELECT o.result, o.text FROM bulk_order o"                                                                     \
+    "  WHERE o.bulk_id = b.bulk_id AND o.result IN ('done', 'failed') AND " condition                                       \
+    "  ORDER BY o.ended_at DESC LIMIT " TEXT_OF(number) ") e"
+
 /* $1 limit. Counts failures among the orders that ended last, whenever they were asked for, so slow failures
  * are included. The number MG_BULK_RECENT is no parameter: for a parameter the planner would assume a tenth
  * of the list, and read and sort all of it. */
@@ -21,10 +29,11 @@ static const struct mg_sql LOOK_AT_BULK = {
     "look_at_bulk",
     "SELECT b.bulk_id, b.verb, b.reason, b.by_whom, b.version, b.state, b.is_tried, b.canary, b.stop_percent,"
     "  b.rate_per_s, b.waiting, b.asked, b.done, b.failed, " US("b.next_ask_at") ", " US(MG_SQL_NOW) ","
-    "  (SELECT count(*) FILTER (WHERE r.result = 'failed') FROM (SELECT o.result FROM bulk_order o"
-    "    WHERE o.bulk_id = b.bulk_id AND o.result IN ('done', 'failed')"
-    "    ORDER BY o.ended_at DESC LIMIT " TEXT_OF(MG_BULK_RECENT) ") r)"
-    " FROM bulk b WHERE b.ended_at IS NULL ORDER BY b.created_at, b.bulk_id LIMIT $1::bigint"};
+    "  r.ended, r.failed, r.otherwise, c.otherwise"
+    " FROM bulk b"
+    " CROSS JOIN LATERAL (" FAILED_AMONG(MG_BULK_RECENT, "true") ") r"
+    " CROSS JOIN LATERAL (" FAILED_AMONG(MG_BULK_CANARY_MAX, "NOT b.is_tried") ") c"
+    " WHERE b.ended_at IS NULL ORDER BY b.created_at, b.bulk_id LIMIT $1::bigint"};
 enum {
     ROW_ID,
     ROW_VERB,
@@ -42,20 +51,32 @@ enum {
     ROW_FAILED,
     ROW_NEXT,
     ROW_NOW,
-    ROW_RECENT_FAILED
+    ROW_RECENT,
+    ROW_RECENT_FAILED,
+    ROW_RECENT_OTHERWISE,
+    ROW_CANARY_OTHERWISE
 };
 /* $1 limit of bulk actions. The event after a version has the next version as its key. An order that was
  * already turning back when it failed, and is resumed, has succeeded when it is turned back. Its pivot may
- * still have it processed. */
+ * still have it processed. An order in error has failed otherwise if its alert has another step or code than
+ * its earlier alerts. */
 static const struct mg_sql LOOK_AT_ASKED = {
     "look_at_asked",
     "SELECT o.bulk_id, o.n, o.order_id, o.version, p.version, p.process_state, e.cause,"
     "  CASE b.verb WHEN 'resume' THEN o.goal = 'processed' AND p.process_state IN ('compensated', 'cancelled')"
-    "   ELSE p.process_state = 'processed' END"
+    "   ELSE p.process_state = 'processed' END, f.otherwise"
     " FROM (SELECT bulk_id, verb, created_at FROM bulk WHERE ended_at IS NULL ORDER BY created_at, bulk_id LIMIT $1::bigint) b"
     " JOIN bulk_order o ON o.bulk_id = b.bulk_id AND o.result = 'asked'"
     " LEFT JOIN order_process p ON p.order_id = o.order_id"
     " LEFT JOIN order_event e ON e.order_id = o.order_id AND e.version = o.version + 1"
+    " LEFT JOIN LATERAL (SELECT CASE WHEN a.step IS NULL THEN 'the order' ELSE 'step ' || a.step END"
+    "    || coalesce(', ' || a.error_code, '') AS otherwise"
+    "   FROM operator_alert a WHERE a.order_id = o.order_id AND a.closed_at IS NULL AND a.workflow IS NOT NULL"
+    "    AND EXISTS (SELECT FROM operator_alert s WHERE s.order_id = o.order_id AND s.closed_at IS NOT NULL"
+    "     AND s.workflow IS NOT NULL)"
+    "    AND NOT EXISTS (SELECT FROM operator_alert s WHERE s.order_id = o.order_id AND s.closed_at IS NOT NULL"
+    "     AND s.step IS NOT DISTINCT FROM a.step AND s.error_code IS NOT DISTINCT FROM a.error_code)"
+    "   ORDER BY a.alert_id DESC LIMIT 1) f ON p.process_state = 'error'"
     " ORDER BY b.created_at, b.bulk_id, o.n"};
 enum {
     ORDER_BULK,
@@ -65,7 +86,8 @@ enum {
     ORDER_VERSION,
     ORDER_STATE,
     ORDER_CAUSE,
-    ORDER_IS_TURNED
+    ORDER_IS_TURNED,
+    ORDER_OTHERWISE
 };
 
 /* $1 epoch, $2 holder, $3 bulk_id, $4 version, $5 to $7 ended orders, $8 state, $9 is_tried, $10 why, $11
@@ -166,7 +188,10 @@ static bool row_fill(const struct mg_rows *rows, int row, struct mg_bulk_row *to
                                 .asked = mg_rows_int(rows, row, ROW_ASKED),
                                 .done = mg_rows_int(rows, row, ROW_DONE),
                                 .failed = mg_rows_int(rows, row, ROW_FAILED),
+                                .failed_otherwise = mg_rows_int(rows, row, ROW_CANARY_OTHERWISE),
+                                .recent = mg_rows_int(rows, row, ROW_RECENT),
                                 .recent_failed = mg_rows_int(rows, row, ROW_RECENT_FAILED),
+                                .recent_failed_otherwise = mg_rows_int(rows, row, ROW_RECENT_OTHERWISE),
                                 .now_us = mg_rows_int(rows, row, ROW_NOW),
                                 .next_us = mg_rows_int(rows, row, ROW_NEXT)};
     return verb.data != NULL && mg_cause_parse(verb.data, verb.len, &to->verb);
@@ -185,6 +210,7 @@ static bool order_fill(const struct mg_rows *rows, int row, const struct mg_bulk
     to->n = mg_rows_int(rows, row, ORDER_N);
     mg_rows_copy(rows, row, ORDER_ID, to->order_id, sizeof(to->order_id));
     mg_rows_copy(rows, row, ORDER_CAUSE, to->cause, sizeof(to->cause));
+    mg_rows_copy(rows, row, ORDER_OTHERWISE, to->otherwise, sizeof(to->otherwise));
     to->order = (struct mg_bulk_order){.version = (uint64_t)mg_rows_int(rows, row, ORDER_ASKED_VERSION),
                                        .order_version = (uint64_t)mg_rows_int(rows, row, ORDER_VERSION),
                                        .is_turned = mg_rows_bool(rows, row, ORDER_IS_TURNED)};

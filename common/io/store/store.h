@@ -651,6 +651,13 @@ enum mg_report {
      * on, oldest kept day */
     MG_REPORT_RETENTION,
     MG_REPORT_ALERTS, /* $1 'open' (of 100,000 of them) or 'all', $2 limit */
+    /* $1 limit. Open alerts (100,000 of them) by cause, unknown causes first: alert_id, subject, order_id and
+     * text of the newest, code, workflow, step, service, error, count, oldest, oldest_ms, newest, acked_at,
+     * acked_by (NULL: the cause is unknown) */
+    MG_REPORT_ALERT_CAUSES,
+    /* $1 since, $2 until, $3 by, $4 subject, $5 after this action, $6 limit: action_id, at, by_whom, verb,
+     * subject, reason, detail of operators' acts */
+    MG_REPORT_ACTIONS,
     /* By name: schedule, workflow, zone, is_paused, next_slot, next_at, next_local, upcoming, last_end,
      * last_slot, last_order, skipped, version, by_whom, reason, changed_at */
     MG_REPORT_SCHEDULES,
@@ -661,6 +668,7 @@ enum mg_report {
      * first name; callback_workflow: the first of the newest versions that give services an address for
      * callbacks */
     MG_REPORT_SCHEDULE_HEALTH,
+    MG_REPORT_WORKFLOW,  /* $1 name: name, version, loaded_at, definition of the newest version */
     MG_REPORT_WORKFLOWS, /* name, version, loaded_at, open orders (of 100,000 in all) */
     /* workflow, step, and the number of orders in which the step is done, failed, unknown, waiting (also for
      * its undo), running, undone, or skipped; of the newest MG_STEPS_COUNTED_ORDERS orders of the last day,
@@ -730,8 +738,14 @@ typedef void mg_store_rows_fn(void *arg, const struct mg_rows *rows, const struc
 const char *mg_store_report_sql(enum mg_report report);
 void mg_store_report(struct mg_store *store, enum mg_report report, const char *const *params,
                      int param_count, mg_store_rows_fn *done, void *arg);
-/* Acknowledges an open alert by id. `changed` false: no such open alert, or nothing to change. */
-void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,
+/* Acknowledges an open alert and all others of its cause (MG_REPORT_ALERT_CAUSES), in one transaction with
+ * the line of operator_action. `alerts`: their number; 0: no such open alert, or nothing to change. */
+struct mg_alert_ack {
+    int64_t alert_id;
+    const char *by, *reason;
+};
+typedef void mg_store_acked_fn(void *arg, int64_t alerts, const struct mg_err *err);
+void mg_store_ack_alert(struct mg_store *store, const struct mg_alert_ack *ack, mg_store_acked_fn *done,
                         void *arg);
 
 /* Reads the files that mg_store_migrate applies. MG_BAD_INPUT: the folder is missing, or has none or a wrong

@@ -2,18 +2,20 @@
 // that ends its streams and timers.
 import {h, say} from "/dom.js";
 import {get, listen, me, meRead, login, logout} from "/api.js";
+import {icon} from "/icons.js";
 
 const VIEWS = [
-  {path: "/", name: "Overview", key: "o", file: "/overview.js"},
-  {path: "/orders", name: "Orders", key: "r", file: "/orders.js"},
-  {path: "/failures", name: "Failures", key: "f", file: "/failures.js"},
-  {path: "/bulk", name: "Bulk actions", key: "b", file: "/bulk_list.js"},
-  {path: "/waiting", name: "Waiting", key: "p", file: "/waiting.js"},
-  {path: "/alerts", name: "Alerts", key: "a", file: "/alerts.js"},
-  {path: "/dead", name: "Dead letters", key: "d", file: "/dead.js"},
-  {path: "/services", name: "Services", key: "s", file: "/services.js"},
-  {path: "/schedules", name: "Schedules", key: "c", file: "/schedules.js"},
-  {path: "/workflows", name: "Workflows", key: "w", file: "/workflows.js"},
+  {path: "/", name: "Overview", key: "o", file: "/overview.js", icon: "overview"},
+  {path: "/orders", name: "Orders", key: "r", file: "/orders.js", icon: "orders"},
+  {path: "/failures", name: "Failures", key: "f", file: "/failures.js", icon: "failures"},
+  {path: "/alerts", name: "Alerts", key: "a", file: "/alerts.js", icon: "alerts"},
+  {path: "/waiting", name: "Waiting", key: "p", file: "/waiting.js", icon: "waiting"},
+  {path: "/bulk", name: "Bulk actions", key: "b", file: "/bulk_list.js", icon: "bulk"},
+  {path: "/dead", name: "Dead letters", key: "d", file: "/dead.js", icon: "dead"},
+  {path: "/services", name: "Services", key: "s", file: "/services.js", icon: "services", begins: true},
+  {path: "/workflows", name: "Workflows", key: "w", file: "/workflows.js", icon: "workflows"},
+  {path: "/schedules", name: "Schedules", key: "c", file: "/schedules.js", icon: "schedules"},
+  {path: "/audit", name: "Audit", key: "u", file: "/audit.js", icon: "audit", begins: true},
 ];
 const ONE_OF = [ // views of one object, below the list of all
   {below: "/orders", name: "Order", file: "/order.js"},
@@ -22,13 +24,14 @@ const ONE_OF = [ // views of one object, below the list of all
   {below: "/schedules", name: "Schedule", file: "/schedule.js"},
 ];
 const FIND = {path: "/find", name: "Search", file: "/find.js"};
+const POST = {path: "/post", name: "Post an order", file: "/post.js"};
 const LOGIN = {...VIEWS[0], path: "/login"};
 const NOWHERE = {name: "Not found"};
 const element = (id) => document.getElementById(id);
 let end = null, shown = 0;
 
 function viewOf(path) {
-  return ONE_OF.find((view) => path.startsWith(`${view.below}/`)) ?? [...VIEWS, FIND, LOGIN].find((view) => view.path === path) ?? NOWHERE;
+  return ONE_OF.find((view) => path.startsWith(`${view.below}/`)) ?? [...VIEWS, FIND, POST, LOGIN].find((view) => view.path === path) ?? NOWHERE;
 }
 
 /** Shows a fault of the whole page; "" removes it. */
@@ -53,6 +56,12 @@ export function failed(main, error) {
     h("button", {type: "button", onclick: () => show()}, "Try again"));
 }
 
+/** A new view begins at its top, with the focus in it. */
+function top() {
+  element("main").focus({preventScroll: true});
+  window.scrollTo(0, 0);
+}
+
 /** Shows the view of the current path. */
 export async function show({keepsFocus = false} = {}) {
   const mine = ++shown, main = element("main"), view = viewOf(location.pathname);
@@ -66,7 +75,7 @@ export async function show({keepsFocus = false} = {}) {
   document.title = `${view.name} – Makegood`;
   if (view === NOWHERE) {
     fresh.append(h("h1", {}, "Not found"), h("p", {}, "There is no page at ", h("span", {class: "id"}, location.pathname), "."));
-    if (!keepsFocus) main.focus();
+    if (!keepsFocus) top();
     return;
   }
   try {
@@ -78,7 +87,7 @@ export async function show({keepsFocus = false} = {}) {
     if (mine === shown) failed(main, error);
   }
   if (mine === shown && !keepsFocus) {
-    main.focus();
+    top();
     say(main.querySelector("h1")?.textContent ?? view.name);
   }
 }
@@ -89,13 +98,24 @@ export function go(address, options) {
 }
 
 function navShow(current) {
-  element("nav").replaceChildren(...VIEWS.map((view) => h("li", {},
-    h("a", {href: view.path, "aria-current": view === current || current.below === view.path ? "page" : null}, view.name))));
+  element("nav").replaceChildren(...VIEWS.map((view) => h("li", {class: view.begins ? "is-first" : null},
+    h("a", {href: view.path, "aria-current": view === current || current.below === view.path ? "page" : null}, icon(view.icon), view.name))));
   const may = `${me.name} has ${me.role === "operator" ? "operator" : "read-only"} access`;
   element("who").replaceChildren(...(me.role === "none" || me.name === "" ? []
-    : [me.needs_login ? h("button", {type: "button", title: may, onclick: leave}, `Log out ${me.name}`) : h("span", {title: may}, me.name)]));
+    : [me.needs_login ? h("button", {type: "button", title: may, "aria-label": `Log out ${me.name}`, onclick: leave}, icon("leave"), h("span", {}, me.name)) : h("span", {title: may}, me.name)]));
   element("version").textContent = me.version === "" ? "" : `makegood ${me.version}${me.role === "reader" && me.csrf === "" ? ", read-only" : ""}`;
+  menuShow(false);
 }
+
+/** On a narrow screen the pages' list opens and closes. */
+function menuShow(isOpen) {
+  element("menu").setAttribute("aria-expanded", String(isOpen));
+  element("pages").classList.toggle("is-open", isOpen);
+}
+element("menu").append(icon("menu"));
+element("menu").onclick = () => menuShow(element("menu").getAttribute("aria-expanded") !== "true");
+element("help").append(icon("help"));
+element("zone").textContent = `times of ${Intl.DateTimeFormat().resolvedOptions().timeZone}`;
 
 // ---- login ----
 
@@ -122,7 +142,7 @@ function askLogin() {
   navShow(viewOf(location.pathname));
   document.title = "Log in – Makegood";
   if (!me.needs_login) { askProxy(); return; }
-  element("main").replaceChildren(h("section", {class: "panel"}, h("h1", {}, "Log in"),
+  element("main").replaceChildren(h("section", {class: "panel login"}, h("h1", {}, "Log in"),
     h("form", {onsubmit: async (event) => {
       event.preventDefault();
       try {
@@ -132,7 +152,7 @@ function askLogin() {
         failedText.textContent = `${error.message}.`;
         token.select();
       }
-    }}, h("p", {}, h("label", {for: "token"}, "Your token"), token), failedText, h("button", {type: "submit", class: "first"}, "Log in"))));
+    }}, h("p", {}, h("label", {for: "token"}, "Your token"), token), h("p", {class: "soft"}, "The person who runs this console gives you a token. makegood dev and deploy/demo print one at their start."), failedText, h("button", {type: "submit", class: "first"}, "Log in"))));
   token.focus();
 }
 
@@ -143,7 +163,7 @@ function themeShow() {
   const theme = localStorage.getItem("theme") ?? "auto";
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
-  element("theme").textContent = {auto: "◐", light: "☀", dark: "☾"}[theme] ?? "◐";
+  element("theme").replaceChildren(icon("theme"), h("span", {"aria-hidden": "true"}, (THEMES[theme] ?? THEMES.auto).replace("Theme: ", "")));
   element("theme").setAttribute("aria-label", THEMES[theme] ?? THEMES.auto);
   element("theme").title = THEMES[theme] ?? THEMES.auto;
 }

@@ -20,8 +20,8 @@ const WISHES = [
 ];
 
 function progress(bulk) {
-  const over = Number(bulk.done) + Number(bulk.failed) + Number(bulk.skipped), all = Number(bulk.orders);
-  return h("div", {}, h("progress", {max: Math.max(all, 1), value: over, "aria-label": `${number(over)} of ${plural(all, "order", "orders")} ended`}),
+  const over = Number(bulk.done) + Number(bulk.failed) + (bulk.state === "stopped" ? 0 : Number(bulk.skipped)), all = Number(bulk.orders);
+  return h("div", {}, h("progress", {class: bulk.state === "stopped" ? "is-bad" : bulk.state === "done" ? null : "is-wait", max: Math.max(all, 1), value: over, "aria-label": `${number(over)} of ${plural(all, "order", "orders")} ended`}),
     h("ul", {class: "tiles", "aria-label": "Orders by result"}, RESULTS.map((result) =>
       h("li", {class: `tile ${result === "failed" && Number(bulk.failed) > 0 ? "is-bad" : ""}`}, h("span", {class: "soft"}, result === "asked" ? "under way" : result), h("b", {}, number(bulk[result]))))));
 }

@@ -1,10 +1,10 @@
-// Dead letters: messages that the broker gave up, and submissions that were refused.
+// Dead letters: messages that the broker gave up, and submissions that were rejected.
 import {h, bytes, fact, panel, plural, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {go} from "/app.js";
 import {actButton} from "/act.js";
 
-const QUEUES = {"dead.letters": "Dead-lettered messages", "orders.rejected": "Refused submissions"};
+const QUEUES = {"dead.letters": "Dead-lettered messages", "orders.rejected": "Rejected submissions"};
 
 function letterShow(queue, letter) {
   const again = () => go(location.pathname + location.search, {keepsFocus: true});

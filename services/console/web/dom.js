@@ -99,14 +99,14 @@ export const badge = (word, kind = kindOf(word)) => h("span", {class: `badge is-
 export const bulkLink = (id) => h("a", {class: "id", href: `/bulk/${encodeURIComponent(id)}`}, id);
 export const orderLink = (id) => h("a", {class: "id", href: `/orders/${encodeURIComponent(id)}`}, id);
 
-/** columns: [{name, cell(row), number?}]; the first one is the row's heading. On a phone a row is a card. */
-export function table(caption, columns, rows, {empty = "None.", key = (_row, index) => index} = {}) {
+/** columns: [{name, cell(row), number?, wide?}]; the first one is the row's heading. On a phone a row is a card. */
+export function table(caption, columns, rows, {empty = "None.", key = (_row, index) => index, id = () => null} = {}) {
   if (rows.length === 0) return h("p", {class: "soft"}, empty);
-  const kind = (column) => (column.number ? "number" : null);
+  const kind = (column) => (column.number ? "number" : column.wide ? "wide" : null);
   return h("table", {},
     h("caption", {class: "unseen"}, caption),
     h("thead", {}, h("tr", {}, columns.map((column) => h("th", {scope: "col", class: kind(column)}, column.name)))),
-    h("tbody", {}, rows.map((row, index) => h("tr", {"data-key": key(row, index)},
+    h("tbody", {}, rows.map((row, index) => h("tr", {"data-key": key(row, index), id: id(row)},
       columns.map((column, at) => at === 0
         ? h("th", {scope: "row", class: kind(column)}, column.cell(row))
         : h("td", {"data-name": column.name, class: kind(column)}, column.cell(row)))))));
@@ -117,6 +117,12 @@ export const bytes = (name, text) => h("pre", {tabindex: 0, role: "group", "aria
 
 /** A line of a list of facts; empty values give none. */
 export const fact = (name, value) => value && [h("dt", {}, name), h("dd", {}, value)];
+
+/** The form of a search; on a narrow screen it is folded until it has a filter. */
+export function searchPanel(form, isUsed) {
+  const isFolded = !isUsed && matchMedia("(max-width: 46rem)").matches;
+  return h("section", {class: "panel", "aria-label": "Search"}, isFolded ? h("details", {}, h("summary", {}, "Search"), form) : form);
+}
 
 export const panel = (title, ...children) => h("section", {class: "panel"}, h("h2", {}, title), ...children);
 

@@ -4,6 +4,7 @@ import {get, mayAct, post, ticketMake} from "/api.js";
 import {go} from "/app.js";
 import {actButton} from "/act.js";
 import {GROUP_COLUMNS} from "/overview.js";
+import {incidentShow} from "/alerts.js";
 
 const NOT_KNOWN = "not known"; // of failures recorded by an earlier version
 
@@ -53,7 +54,8 @@ export async function show({main, query}) {
     panel("By cause", table("Failures by cause", [
       ...GROUP_COLUMNS,
       {name: "example", cell: (row) => orderLink(row.example)},
-      ...(mayAct() ? [{name: "action", cell: (row) => againButton(row, label, ticket)}] : []),
+      ...(mayAct() ? [{name: "action", cell: (row) => h("span", {class: "row"}, againButton(row, label, ticket),
+        h("button", {type: "button", onclick: () => incidentShow({...row, code: row.error})}, "Copy report"))}] : []),
     ], data.groups, {empty: "No failures: no order needs an operator."}),
     data.is_full && h("p", {class: "soft"}, `Counted in the newest ${number(data.looked_at)} failures, back to ${data.back_to}.`),
     data.is_cut && h("p", {class: "soft"}, "These are the largest groups; there are more.")));

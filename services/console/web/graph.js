@@ -2,7 +2,9 @@
 // and a mark. On a narrow screen a list of the same steps replaces the picture.
 import {h, badge, kindOf, panel, svg} from "/dom.js";
 
-const NAME_SHOWN = 20, WHY_SHOWN = 30; // characters that fit into a box
+const NAME_SHOWN = 18, WHY_SHOWN = 27; // characters that fit into a box with its mark
+const LINE_SHOWN = 30; // likewise, of a condition
+const LETTER = 6; // the width of one in a line
 const HEAD = 12; // of an arrow; the server leaves it free below the conditions
 const MARGIN = 12;
 const MARK = 16; // its side
@@ -50,7 +52,7 @@ function curve(points) {
 /** "back": the order came back this way; "taken": it went on; "passed": to a skipped step; "open": it has not come here. */
 function wayOf(from, to) {
   if (BACK.includes(to.state)) return "back";
-  if (BACK.includes(from.state)) return to.state === "skipped" ? "passed" : NOT_BEGUN.includes(to.state) ? "open" : "back";
+  if (BACK.includes(from.state)) return to.state === "skipped" ? "passed" : NOT_BEGUN.includes(to.state) ? "open" : to.state === "done" ? "taken" : "back"; // a step that stays done was not undone
   if (to.state === "skipped") return "passed";
   return ["done", "skipped"].includes(from.state) && !NOT_BEGUN.includes(to.state) ? "taken" : "open";
 }
@@ -64,22 +66,32 @@ function arrow(edge, way) {
 const heads = () => svg("defs", {}, ["open", "taken", "passed", "back"].map((way) => svg("marker", {id: `graph-${way}`, class: `head is-${way}`,
   markerUnits: "userSpaceOnUse", markerWidth: 10, markerHeight: 10, refX: 9, refY: 5, orient: "auto-start-reverse"}, svg("path", {d: "M0 0 9 5 0 10Z"}))));
 
-const line = (label, x, y) => svg("g", {}, svg("title", {}, `${label.word} ${label.whole}`), svg("text", {x, y, class: "line"}, label.text));
+const line = (label, x, y) => svg("g", {}, svg("title", {}, `${label.word} ${label.whole}`), svg("text", {x, y, class: "line"}, cut(label.text, LINE_SHOWN)));
 
 /** The conditions of a step, where the arrows come in. */
 function guards(node, graph) {
   const top = node.y - HEAD - node.guards.length * graph.line;
+  const width = Math.min(graph.box_width, Math.max(...node.guards.map((label) => label.text.length)) * LETTER + MARGIN); // arrows next to it stay in sight
   return node.guards.length > 0 && svg("g", {class: "guards"},
-    svg("rect", {x: node.x - graph.box_width / 2, y: top, width: graph.box_width, height: node.guards.length * graph.line}),
+    svg("rect", {x: node.x - width / 2, y: top, width, height: node.guards.length * graph.line}),
     node.guards.map((label, index) => line(label, node.x, top + index * graph.line + 12)));
 }
 
 const notesOf = (node) => [node.is_pivot && "pivot: from here the order only goes forward", !node.has_undo && !node.is_wait && "has no undo"].filter(Boolean);
 
+/** Leads to the step's row. An address with a fragment would draw the page anew. */
+function stepGo(event, step) {
+  event.preventDefault();
+  const row = document.getElementById(`step-${step}`);
+  row?.scrollIntoView({block: "center"});
+  row?.animate?.([{backgroundColor: "var(--wait-ground)"}, {backgroundColor: "transparent"}], {duration: 1500});
+}
+
 function box(node, graph, step) {
   const left = node.x - graph.box_width / 2, inner = 4; // a second line marks the pivot
   const told = step.why ? `${step.words}: ${step.why}` : step.words;
-  return svg("g", {class: `box is-${kindOf(step.state)}${NOT_BEGUN.includes(step.state) ? " is-open" : ""}${step.state === "skipped" ? " is-passed" : ""}`, "data-key": node.step},
+  return svg("a", {class: `box is-${kindOf(step.state)}${NOT_BEGUN.includes(step.state) ? " is-open" : ""}${step.state === "skipped" ? " is-passed" : ""}`, "data-key": node.step,
+    href: `#step-${node.step}`, onclick: (event) => stepGo(event, node.step)},
     svg("title", {}, [`${node.step}: ${told}`, node.is_wait ? "waits" : `service ${node.service}`, ...notesOf(node)].join("; ")),
     svg("rect", {x: left, y: node.y, width: graph.box_width, height: node.height, rx: 6}),
     node.is_pivot && svg("rect", {class: "pivot", x: left + inner, y: node.y + inner, width: graph.box_width - 2 * inner, height: node.height - 2 * inner, rx: 4}),
@@ -118,9 +130,9 @@ export function graphShow(graph, steps) {
   const words = graph.nodes.map((node) => `${node.step} ${states.get(node.step).words}`).join(", ");
   const inOrder = [...graph.nodes].sort((a, b) => a.y - b.y || a.x - b.x);
   return panel("Workflow",
-    svg("svg", {class: "graph", role: "img", "aria-label": `Steps: ${words}`, width: graph.width, height: graph.height, viewBox: `0 0 ${graph.width} ${graph.height}`},
+    svg("svg", {class: "graph", role: "group", "aria-label": `Steps: ${words}`, width: graph.width, height: graph.height, viewBox: `0 0 ${graph.width} ${graph.height}`},
       heads(),
-      graph.guards.map((label) => line(label, graph.width / 2, MARGIN + 12)),
+      graph.guards.map((label) => line(label, graph.width / 2, MARGIN + 7)),
       graph.edges.map((edge, index) => arrow(edge, ways[index])),
       graph.nodes.map((node) => guards(node, graph)),
       graph.nodes.map((node) => box(node, graph, states.get(node.step)))),

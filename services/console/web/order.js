@@ -1,8 +1,8 @@
 // One order: its three lines, its picture, its steps, its time as bars, its story, and all stored data.
 import {h, morph, badge, bytes, duration, fact, kindOf, moments, number, now, panel, plural, say, table, tick, when} from "/dom.js";
-import {get, mayAct, post} from "/api.js";
+import {get} from "/api.js";
 import {trouble, watch} from "/app.js";
-import {actButton} from "/act.js";
+import {orderActs} from "/order_acts.js";
 import {FOR_GATE, RUNS, called, folded} from "/rounds.js";
 import {graphShow} from "/graph.js";
 
@@ -162,7 +162,7 @@ function stepsShow(data, openCalls) {
       row.error_body && h("details", {}, h("summary", {}, "answer"), bytes(`answer to ${row.step}`, row.error_body))]},
     {name: "requests", cell: (row) => row.service && Number(row.attempt) > 0 && h("button", {type: "button", onclick: () => openCalls(row.step), "aria-label": `Requests of step ${row.step}`}, "Open")},
     {name: "result", cell: (row) => (row.result === null ? row.unreadable && `cannot be read: ${row.unreadable}` : h("details", {}, h("summary", {}, "show"), bytes(`result of ${row.step}`, row.result)))},
-  ], data.steps, {empty: "No step has started.", key: (row) => row.step}));
+  ], data.steps, {empty: "No step has started.", key: (row) => row.step, id: (row) => `step-${row.step}`}));
 }
 
 /** Each label is a link to all orders that have it. */
@@ -193,24 +193,6 @@ function bytesShow(data) {
     h("p", {}, h("a", {class: "button", href: `/api/v1/orders/${encodeURIComponent(dossier.order_id)}`, download: `order-${dossier.order_id}.json`}, "Download as JSON")));
 }
 
-// ---- actions ----
-
-const ACTS = [
-  {verb: "resume", name: "Resume", states: ["error"], text: "The failed step is retried with new attempts."},
-  {verb: "restart", name: "Restart", states: ["error", "compensated", "cancelled"], text: "The order starts again at its first step, with new idempotency keys."},
-  {verb: "compensate", name: "Compensate", states: ["pending", "processing", "processed", "error"], isHarm: true, text: "Every step that was or may have been executed is undone, in reverse order."},
-  {verb: "cancel", name: "Cancel", states: ["pending", "processing", "error"], isHarm: true, text: "Every step that was or may have been executed is undone, and the client receives the status cancelled."},
-  {verb: "release", name: "Release line", states: ["error"], isAsked: true, text: "The next order in line begins, although this one is in error. This one keeps its error, and may be resumed alongside others of its key."},
-];
-
-function acts(order, verbs, orderId, again) {
-  return mayAct() && h("p", {class: "row"}, ACTS.filter((act) => act.states.includes(order.state) && (verbs ? verbs[act.verb] : !act.isAsked)).map((act) => {
-    const commandId = crypto.randomUUID?.() ?? null; // the same for a second click, so the command has one effect
-    return actButton(act.name, {...act, title: `${act.name}: order ${orderId}`,
-      act: (reason) => post(`orders/${encodeURIComponent(orderId)}/${act.verb}`, {reason, version: order.version, command_id: commandId}), done: again});
-  }));
-}
-
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 
 /** Three lines: the present step; since when and why; the next request. Further facts follow. */
@@ -232,7 +214,7 @@ export async function show({main, path}) {
     morph(main, h("div", {},
       h("div", {class: "head"}, h("h1", {}, "Order ", h("span", {class: "id"}, orderId)), badge(order.state)),
       h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, verdict(data), data.steps.some((step) => step.reason === "awaiting_signal") && h("p", {}, h("a", {class: "button", href: `/waiting/${encodeURIComponent(orderId)}`}, "Answer")),
-        data.archived_on === "" && acts(order, data.verbs, orderId, again)),
+        orderActs(data, orderId, again)),
       graphShow(data.graph, data.steps), stepsShow(data, callsOpen), shown.calls && callsShow(shown.calls, callsClose), bars(data.dossier), story(data.dossier, shown, draw), factsShow(data.dossier, data.line), bytesShow(data)));
   };
   function callsClose() {

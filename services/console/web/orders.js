@@ -1,6 +1,6 @@
 // Orders by state, workflow, labels, step, error and time. Searches are bounded, and the page shows the bound if it cut one:
 // "none" is always certain.
-import {h, badge, number, orderLink, panel, plural, table, when, say} from "/dom.js";
+import {h, badge, number, orderLink, panel, plural, searchPanel, table, when, say} from "/dom.js";
 import {get} from "/api.js";
 import {go, trouble} from "/app.js";
 
@@ -103,7 +103,7 @@ export async function show({main, query}) {
       table("Orders", columns, rows, {empty: page.next === null ? "No order matches." : "No match so far.", key: (row) => row.alert_id ?? row.order_id}),
       ...[note && h("p", {class: "soft"}, note), page.next !== null && h("p", {class: "row"}, more)].filter(Boolean));
   };
-  main.append(h("h1", {}, "Orders"), h("section", {class: "panel", "aria-label": "Search"}, form(filter, workflows)),
+  main.append(h("h1", {}, "Orders"), searchPanel(form(filter, workflows), FIELDS.some((name) => filter[name] !== "")),
     panel(filter.waits_for !== "" ? `Orders that wait for service ${filter.waits_for}, oldest first` : isFailures ? "Open failures, newest first" : filter.label === "" && ["open", "pending", "processing", "compensating"].includes(filter.state) ? "Open orders, oldest first" : "Newest first", list));
   draw();
 }

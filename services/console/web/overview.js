@@ -7,6 +7,12 @@ import {orderChart, slowness} from "/charts.js";
 import {why} from "/orders.js";
 import {lastFailure, numberColumns, stateOf} from "/services.js";
 
+const ABOUT_ALERTS = { // texts of other alerts
+  bulk_stopped: ["bulk action has stopped by itself", "bulk actions have stopped by themselves"],
+  dead_letter: ["queue has dead letters", "queues have dead letters"],
+  schedule_missed: ["schedule has missed a slot", "schedules have missed slots"],
+};
+const KNOWN_LISTED = 5;
 const OWED_LATE_MS = 300000; // as `makegood doctor` and the rule MakegoodStatusesOwed
 const OPEN = ["pending", "processing", "compensating"];
 const ABOUT_ORDERS = { // texts of alerts about orders, for one order and for several
@@ -16,6 +22,14 @@ const ABOUT_ORDERS = { // texts of alerts about orders, for one order and for se
   set_aside: ["order is set aside", "orders are set aside"],
   state_lost: ["order has lost confirmed state", "orders have lost confirmed state"],
 };
+
+const PLACES = {dead_letter: ["/dead", "See the dead letters."], bulk_stopped: ["/bulk", "See the bulk actions."], schedule_missed: ["/schedules", "See the schedules."]};
+
+/** "1 cause known (otto)". */
+function knownText(known) {
+  const names = [...new Set(known.map((cause) => (cause.acked_by ?? "").split(":")[0]))];
+  return `${plural(known.length, "cause", "causes")} known (${names.slice(0, 3).join(", ")}${names.length > 3 ? ", …" : ""})`;
+}
 
 /** All conditions that need a person, worst first, as `{isBad, text, href, what}`. */
 function needs(data) {
@@ -37,11 +51,18 @@ function needs(data) {
     const slow = slowness(service, data.minutes.find((row) => row.service === service.service));
     if (slow !== "") found.push({isBad: false, href, text: `Service ${service.service} is slow: ${slow}.`, what: "See its last hour."});
   }
-  for (const row of of("alerts")) {
-    const about = ABOUT_ORDERS[row.word];
-    found.push({isBad: true, href: about ? "/failures" : row.word === "dead_letter" ? "/dead" : row.word === "bulk_stopped" ? "/bulk" : row.word === "schedule_missed" ? "/schedules" : "/alerts",
-      text: `${about ? plural(row.number, ...about) : plural(row.number, `alert ${row.word.replaceAll("_", " ")} is open`, `alerts ${row.word.replaceAll("_", " ")} are open`)}, since ${duration(row.oldest_ms)}.`,
-      what: about ? "See the failures." : row.word === "dead_letter" ? "See the dead letters." : row.word === "bulk_stopped" ? "See the bulk actions." : row.word === "schedule_missed" ? "See the schedules." : "See the alerts."});
+  const unknown = data.causes.filter((cause) => !cause.acked_at);
+  for (const word of new Set(unknown.map((cause) => cause.code))) {
+    const causes = unknown.filter((cause) => cause.code === word), count = causes.reduce((sum, cause) => sum + Number(cause.count), 0);
+    const since = Math.max(...causes.map((cause) => Number(cause.oldest_ms)));
+    const about = ABOUT_ORDERS[word], [href, what] = about ? ["/failures", "See the failures."] : PLACES[word] ?? ["/alerts", "See the alerts."];
+    found.push({isBad: true, href, what,
+      text: `${about ?? ABOUT_ALERTS[word] ? plural(count, ...(about ?? ABOUT_ALERTS[word])) : plural(count, `alert ${word.replaceAll("_", " ")} is open`, `alerts ${word.replaceAll("_", " ")} are open`)}, since ${duration(since)}.`});
+  }
+  const known = data.causes.filter((cause) => cause.acked_at);
+  for (const cause of known.slice(0, KNOWN_LISTED)) {
+    found.push({isKnown: true, isBad: false, href: "/alerts", what: "See the alerts.",
+      text: `${plural(cause.count, "alert", "alerts")} ${cause.error ?? cause.code.replaceAll("_", " ")}${cause.step ? ` at step ${cause.step}` : ""}, known by ${cause.acked_by}.`});
   }
   for (const row of of("owed")) {
     if (Number(row.oldest_ms) > OWED_LATE_MS) found.push({isBad: false, text: `${plural(row.number, "status is", "statuses are")} owed to clients, the oldest for ${duration(row.oldest_ms)}.`, what: "A client's queue is missing or full. Delivery is retried at growing intervals, and given up after a day."});
@@ -55,9 +76,10 @@ function needs(data) {
 
 function verdict(data) {
   const found = needs(data), bad = found.filter((each) => each.isBad).length;
-  const title = bad > 0 ? `${plural(bad, "problem needs", "problems need")} attention` : found.length > 0 ? "No problems, with notes" : "All is well";
+  const known = data.causes.filter((cause) => cause.acked_at), notes = found.filter((each) => !each.isBad && !each.isKnown).length;
+  const title = bad > 0 ? `${plural(bad, "problem needs", "problems need")} attention` : notes > 0 ? "No problems, with notes" : known.length > 0 ? `Well, ${knownText(known)}` : "All is well";
   say(title);
-  return h("section", {class: `panel verdict ${bad > 0 ? "is-bad" : found.length > 0 ? "is-wait" : ""}`},
+  return h("section", {class: `panel verdict ${bad > 0 ? "is-bad" : notes > 0 ? "is-wait" : ""}`},
     h("h1", {}, title),
     found.length === 0 ? h("p", {class: "soft"}, "A supervisor leads, every service is served, no alert is open.")
       : h("ul", {}, found.slice(0, 12).map((each) => h("li", {}, each.text, " ", each.href ? h("a", {href: each.href}, each.what) : each.what))));
@@ -72,14 +94,15 @@ function tiles(data) {
   const sum = (rows) => rows.reduce((total, row) => total + Number(row.number), 0);
   const oldest = (rows) => rows.reduce((most, row) => Math.max(most, Number(row.oldest_ms)), 0);
   const alerts = data.figures.filter((row) => row.figure === "alerts"), owed = data.figures.filter((row) => row.figure === "owed");
-  const failing = alerts.filter((row) => row.word in ABOUT_ORDERS);
+  const failing = alerts.filter((row) => row.word in ABOUT_ORDERS), unknown = data.causes.filter((cause) => !cause.acked_at);
+  const kind = (rows, causes) => (sum(rows) === 0 ? "" : causes.length > 0 ? "is-bad" : "is-wait");
   return h("ul", {class: "tiles", "aria-label": "Figures"},
     OPEN.map((state) => {
       const rows = orders.filter((row) => row.word === state);
       return tile(state, number(sum(rows)), rows.length > 0 ? `oldest ${duration(oldest(rows))}` : "none open");
     }),
-    tile("failures open", number(sum(failing)), failing.length > 0 ? `oldest ${duration(oldest(failing))}` : "none", sum(failing) > 0 ? "is-bad" : ""),
-    tile("alerts open", number(sum(alerts)), alerts.length > 0 ? `oldest ${duration(oldest(alerts))}` : "none", sum(alerts) > 0 ? "is-bad" : ""),
+    tile("failures open", number(sum(failing)), failing.length > 0 ? `oldest ${duration(oldest(failing))}` : "none", kind(failing, unknown.filter((cause) => cause.code in ABOUT_ORDERS))),
+    tile("alerts open", number(sum(alerts)), alerts.length > 0 ? `oldest ${duration(oldest(alerts))}` : "none", kind(alerts, unknown)),
     tile("statuses owed", number(sum(owed)), sum(owed) > 0 ? `oldest ${duration(oldest(owed))}` : "none", sum(owed) > 0 ? "is-wait" : ""));
 }
 

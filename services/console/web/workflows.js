@@ -1,6 +1,7 @@
 // Workflows: the stored versions, and the states of each step in the orders of the last day.
 import {h, number, panel, plural, table, when} from "/dom.js";
-import {get} from "/api.js";
+import {get, mayAct} from "/api.js";
+import {graphShow} from "/graph.js";
 
 const STATES = ["done", "failed", "unknown", "waiting", "running", "undone", "skipped"];
 
@@ -11,9 +12,27 @@ function versionsTell(rows) {
       : `Open orders: ${open.map((row) => `${number(row.open_orders)} of version ${row.version}`).join(", ")}.`);
 }
 
+/** The picture of the newest version, read when it is opened. */
+function pictureFold(name) {
+  const place = h("div", {}, h("p", {class: "soft"}, "Reading …"));
+  let isRead = false;
+  return h("details", {ontoggle: async () => {
+    if (isRead) return;
+    isRead = true;
+    try {
+      const {graph} = await get(`workflows/${encodeURIComponent(name)}`);
+      place.replaceChildren(graphShow(graph, []) ?? h("p", {class: "soft"}, "The definition cannot be read."));
+    } catch (error) {
+      place.replaceChildren(h("p", {class: "failed"}, `The picture is not available: ${error.message}.`));
+    }
+  }}, h("summary", {}, "Picture"), place);
+}
+
 function workflowShow(name, rows, steps) {
   return panel(name, versionsTell(rows),
-    h("p", {}, h("a", {href: `/orders?workflow=${encodeURIComponent(name)}`}, "Its orders")),
+    h("p", {class: "row"}, h("a", {class: "button", href: `/orders?workflow=${encodeURIComponent(name)}`}, "Its orders"),
+      mayAct() && h("a", {class: "button", href: `/post?workflow=${encodeURIComponent(name)}`}, "Post an order")),
+    pictureFold(name),
     table(`Steps of ${name}`, [
       {name: "step", cell: (row) => row.step},
       ...STATES.map((state) => ({name: state, number: true, cell: (row) => h("span", {class: Number(row[state]) > 0 ? null : "soft"}, number(row[state]))})),

@@ -62,6 +62,8 @@ static void assert_answer(const struct mg_http_exchange *request, unsigned int s
 
 /* ---- recorded first ---- */
 
+#define BODY(more) "{\"reason\": \"the card is good again\", \"version\": 7" more "}"
+
 static const struct {
     const char *path, *body, *verb, *subject, *detail;
 } NOTED[] = {
@@ -71,7 +73,12 @@ static const struct {
      "{\"via\": \"console\", \"version\": 7}"},
     {ORDER("release"), RESUME_BODY, "order release", ORDER_ID, "{\"via\": \"console\", \"version\": 7}"},
     {ORDER("cancel"), RESUME_BODY, "order cancel", ORDER_ID, "{\"via\": \"console\", \"version\": 7}"},
-    {"/api/v1/alerts/12/ack", ACK_BODY, "alert ack", "12", "{\"via\": \"console\", \"version\": 0}"},
+    {ORDER("settle"), BODY(", \"step\": \"charge\", \"outcome\": \"absent\""), "order settle", ORDER_ID,
+     "{\"via\": \"console\", \"version\": 7, \"step\": \"charge\", \"outcome\": \"absent\"}"},
+    {ORDER("skip"), BODY(", \"step\": \"charge\""), "order skip", ORDER_ID,
+     "{\"via\": \"console\", \"version\": 7, \"step\": \"charge\"}"},
+    {ORDER("resume"), BODY(", \"set\": \"{\\\"/card\\\": 1.50}\""), "order resume", ORDER_ID,
+     "{\"via\": \"console\", \"version\": 7, \"set\": [{\"pointer\": \"/card\"}]}"},
     {"/api/v1/dead/drop", DROP_BODY, "dead drop", "00ff",
      "{\"via\": \"console\", \"queue\": \"dead.letters\"}"},
     {"/api/v1/dead/requeue", DROP_BODY, "dead requeue", "00ff",
@@ -116,9 +123,10 @@ START_TEST(recorded_changes_equal_the_changes_made)
     }
     struct mg_http_exchange request = change("/api/v1/alerts/12/ack", ACK_BODY);
     (void)fake_send(&request);
-    answer_note(NULL);
+    fake.acked(question_take(FAKE_ACK), 1, NULL);
     ck_assert_int_eq(fake.alert_id, 12);
-    ck_assert_str_eq(fake.by, "otto: I look at it");
+    ck_assert_str_eq(fake.by, "otto");
+    ck_assert_str_eq(fake.reason, "I look at it");
     for (int is_drop = 0; is_drop < 2; is_drop++) {
         fake.question = FAKE_NOTHING;
         request = change(is_drop ? "/api/v1/dead/drop" : "/api/v1/dead/requeue", DROP_BODY);
@@ -283,9 +291,9 @@ START_TEST(a_page_receives_what_the_store_answers)
     for (int i = 0; i < 3; i++) {
         request = change("/api/v1/alerts/12/ack", ACK_BODY);
         (void)fake_send(&request);
-        answer_note(NULL);
         void *arg = question_take(FAKE_ACK);
-        fake.acked(arg, i == 0, i == 2 ? &trouble : NULL);
+        ck_assert_str_eq(fake.by, "otto");
+        fake.acked(arg, i == 0 ? 2 : 0, i == 2 ? &trouble : NULL);
         assert_answer(&request, i == 0 ? 200 : i == 1 ? 409 : 503, "");
     }
 }
@@ -457,11 +465,19 @@ static const struct {
     {ORDER("resume"), "{\"reason\": \"mended\", \"version\": \"7\"}", "version"},
     {ORDER("resume"), "{\"reason\": \"mended\", \"version\": 7.5}", "version"},
     {ORDER("resume"), "{\"reason\": \"mended\", \"version\": 123456789012345678901234}", "must fit 64 bits"},
-    {ORDER("settle"), RESUME_BODY, "unknown verb"},
-    {ORDER("skip"), RESUME_BODY, "unknown verb"},
+    {ORDER("settle"), RESUME_BODY, "step: expected"},
+    {ORDER("settle"), BODY(", \"step\": \"charge\""), "outcome: expected"},
+    {ORDER("settle"), BODY(", \"step\": \"charge\", \"outcome\": \"absent\", \"result\": \"1\""),
+     "result: only"},
+    {ORDER("resume"), BODY(", \"set\": \"{\\\"card\\\": 1}\""), "set: expected pointers"},
+    {ORDER("resume"), BODY(", \"set\": \"[]\""), "set: expected an object"},
+    {"/api/v1/orders", "{\"reason\": \"by hand\", \"workflow\": \"No Name\", \"payload\": \"{}\"}",
+     "workflow: expected"},
+    {"/api/v1/orders", "{\"reason\": \"by hand\", \"workflow\": \"pay\"}", "payload: expected"},
+    {ORDER("skip"), RESUME_BODY, "step: expected"},
     {ORDER(""), RESUME_BODY, "unknown verb"},
     {ORDER("Resume"), RESUME_BODY, "unknown verb"},
-    {"/api/v1/orders", RESUME_BODY, "unknown verb"},
+    {"/api/v1/orders", RESUME_BODY, "version: unknown member"},
     {"/api/v1/orders/a b/resume", RESUME_BODY, "invalid order id"},
     {"/api/v1/orders/a/resume/now", RESUME_BODY, "unknown address"},
     {"/api/v1/workflows", RESUME_BODY, "unknown address"},

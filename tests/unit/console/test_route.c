@@ -228,6 +228,8 @@ static const struct {
     {"/api/v1/alerts", 200, "alerts", ""},
     {"/api/v1/services", 200, "services", ""},
     {"/api/v1/workflows", 200, "workflows", ""},
+    {"/api/v1/workflows/sale", 200, "workflow", "sale"},
+    {"/api/v1/audit", 200, "audit", ""},
     {"/api/v1/bulk", 200, "bulk_list", ""},
     {"/api/v1/bulk/x", 200, "bulk", "x"},
     {"/api/v1/choice", 200, "choice", ""},

@@ -195,6 +195,8 @@ PLAN(bulk)
 PLAN(choice)
 PLAN(find)
 PLAN(waiting)
+PLAN(workflow)
+PLAN(audit)
 
 bool mg_query_order(struct mg_page *page, struct mg_query *ret_query)
 {
@@ -338,12 +340,13 @@ void mg_store_change_schedule(struct mg_store *store, const struct mg_schedule_c
     ask(FAKE_SCHEDULE_CHANGE, arg);
 }
 
-void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,
+void mg_store_ack_alert(struct mg_store *store, const struct mg_alert_ack *ack, mg_store_acked_fn *done,
                         void *arg)
 {
     (void)store;
-    fake.alert_id = alert_id;
-    keep(fake.by, sizeof(fake.by), by);
+    fake.alert_id = ack->alert_id;
+    keep(fake.by, sizeof(fake.by), ack->by);
+    keep(fake.reason, sizeof(fake.reason), ack->reason);
     fake.acked = done;
     ask(FAKE_ACK, arg);
 }
@@ -387,6 +390,12 @@ bool mg_commander_is_up(const struct mg_command_link *commander, char *ret_reaso
     (void)commander;
     (void)snprintf(ret_reason, size, "it is away");
     return fake.is_broker_up;
+}
+
+struct mg_broker *mg_commander_broker(struct mg_command_link *commander)
+{
+    (void)commander;
+    return NULL;
 }
 
 bool mg_commander_send(struct mg_command_link *commander, const struct mg_command *command,

@@ -62,7 +62,7 @@ struct fake_world {
     void *arg;
     mg_store_done_fn *noted;
     mg_store_setting_fn *setting_put;
-    mg_store_changed_fn *acked;
+    mg_store_acked_fn *acked;
     mg_store_bulk_started_fn *started;
     mg_store_bulk_changed_fn *bulk_changed;
     commanded_fn *commanded;
