@@ -78,7 +78,8 @@ static const struct mg_many_sql WRITE_ALERTS_FENCED = {
 /* These alerts report a single event, so no cause can end: an ack closes them. That includes alerts acked by
  * a tool that did not know their code. */
 /* clang-format off */
-#define HAPPENED_ONCE "code IN ('poisoned', 'bulk_stopped', 'newer_version', 'statuses_given_up', 'schedule_missed')"
+#define HAPPENED_ONCE "code IN ('poisoned', 'bulk_stopped', 'newer_version', 'statuses_given_up', 'schedule_missed', " \
+    "'late_callback')"
 static const struct mg_sql ACK_ALERT = {
     "ack_alert",
     "UPDATE operator_alert SET acked_at = " MG_SQL_NOW ", acked_by = $2::text,"
