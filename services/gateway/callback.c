@@ -105,7 +105,7 @@ static bool is_json_type(const char *type)
 }
 
 /* JSON is taken as it is, anything else that a service sends as a text. If a body of a JSON type is no JSON,
- * it was cut on its way, or its service made a mistake: as a text it would end the step with what nobody
+ * it was cut on its way, or its service made a mistake: as a text it would end the step by words that nobody
  * meant. */
 static enum mg_class payload_make(const struct mg_http_exchange *request, struct mg_buf *ret_payload,
                                   struct mg_err *err)

@@ -367,9 +367,8 @@ START_TEST(of_several_orders_that_may_not_overlap_one_is_written)
     struct mg_order_write writes[ORDERS];
     rig_start(&other);
     for (int i = 0; i < ORDERS; i++) {
-        char order_id[16];
-        (void)snprintf(order_id, sizeof(order_id), "run-%d", i);
-        (void)fire(&firings[i], order_id, SLOT + i);
+        static const char *const IDS[ORDERS] = {"run-0", "run-1", "run-2", "run-3", "run-4", "run-5"};
+        (void)fire(&firings[i], IDS[i], SLOT + i);
         firings[i].slot.is_exclusive = true;
         firings[i].slot.is_moved = false;
         writes[i] = firings[i].write;

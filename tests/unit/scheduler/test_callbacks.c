@@ -1,4 +1,4 @@
-/* Callbacks of services in the scheduler, and the signals with a key whose look was lost. Each test names the
+/* Callbacks of services in the scheduler, and signals with a key, after a lost look. Each test names the
  * failure that it would catch. */
 #include <check.h>
 #include <stdio.h>
@@ -89,7 +89,7 @@ START_TEST(work_that_is_done_after_its_undo_is_an_alert_with_the_body_kept)
 }
 END_TEST
 
-/* Would catch: an alert about a copy of a callback whose work counts. */
+/* Would catch: an alert about the copy of a callback, although its work counts. */
 START_TEST(a_second_callback_about_work_that_counts_is_no_alert)
 {
     fake_store.definition = CALLED;
@@ -140,7 +140,7 @@ START_TEST(a_lost_look_is_made_again_within_half_a_minute)
 }
 END_TEST
 
-/* Would catch: a commit whose answer is lost, and whose requests are not sent: another cause's lost round
+/* Would catch: a commit with a lost answer, after which no request is sent: another cause's lost round
  * ends the signal's work. */
 START_TEST(a_signal_makes_its_effects_again_although_its_order_changes_meanwhile)
 {

@@ -1,8 +1,8 @@
 -- Counts the orders that schedules make. One that may overlap no other (fired: the number as its slot was judged) is the only one of its
 -- schedule since then, in this commit, too; else this fails, as it does if the schedule is gone. The others are counted alone.
 -- In this folder: psql -f hold_slots.sql, with the values below.
-\set names '{nightly}'
-\set fired '{0}'
+\set names '{}'
+\set fired '{}'
 
 WITH wanted AS MATERIALIZED (
     SELECT i.name, count(*) AS orders, count(i.fired) AS guarded, min(i.fired) AS fired
