@@ -71,6 +71,11 @@ static void alert_add(struct mg_decider *decider, enum mg_effect_kind kind, enum
     effect->step = step;
 }
 
+void mg_decider_alert(struct mg_decider *decider, enum mg_alert alert, enum mg_reason reason, int step)
+{
+    alert_add(decider, MG_EFFECT_ALERT, alert, reason, step);
+}
+
 /* ---- a step ---- */
 
 /* A step in doubt waits for a verify, which is due at a moment, or else for a person. */

@@ -34,6 +34,8 @@ void mg_decider_worsen(struct mg_decider *decider, enum mg_reason reason);
 
 /* Adds a status to the client, under the order's next seq. */
 void mg_decider_status(struct mg_decider *decider, enum mg_status status, enum mg_reason reason, int step);
+/* Opens an alert about a step that no event of the tables opens. */
+void mg_decider_alert(struct mg_decider *decider, enum mg_alert alert, enum mg_reason reason, int step);
 /* Asks the handler for the facts of a step's guard; the answer is the cause FACTS. */
 void mg_decider_ask(struct mg_decider *decider, int step);
 /* Moves the order within the line of its key: one of the effects MG_EFFECT_LINE_…. */

@@ -116,6 +116,12 @@ int64_t mg_far_clock_now_ms(const struct mg_far_clock *clock, int64_t boot_ms)
     return boot_ms + clock->offset_ms;
 }
 
+int64_t mg_far_clock_high_now_ms(const struct mg_far_clock *clock, int64_t boot_ms)
+{
+    bool is_below = mg_far_clock_now_ms(clock, boot_ms) < clock->high.until_ms;
+    return is_high_known(clock, boot_ms) && is_below ? boot_ms + clock->high.offset_ms : 0;
+}
+
 struct mg_spared mg_far_clock_spared(const struct mg_far_clock *clock, int64_t boot_ms, int64_t extra_ms)
 {
     struct mg_spared spared = {.after_ms = unset_ms(clock, boot_ms) - extra_ms,

@@ -67,6 +67,9 @@ void mg_far_clock_init(struct mg_far_clock *clock, int64_t wall_ms, int64_t boot
 int64_t mg_far_clock_note(struct mg_far_clock *clock, int64_t answer_ms, int64_t asked_boot_ms,
                           int64_t answered_boot_ms);
 int64_t mg_far_clock_now_ms(const struct mg_far_clock *clock, int64_t boot_ms);
+/* The present value of the clock as it was until it was set back, while it is below the last value of that
+ * one; 0: it is not. */
+int64_t mg_far_clock_high_now_ms(const struct mg_far_clock *clock, int64_t boot_ms);
 /* The spared deadlines, each with `extra_ms` more than its time left. */
 struct mg_spared mg_far_clock_spared(const struct mg_far_clock *clock, int64_t boot_ms, int64_t extra_ms);
 

@@ -15,6 +15,8 @@
 #include "core/undo.h"
 #include "core/wait.h"
 
+#define LATE "late: nothing of the step is to be found out about any more"
+
 /* The longest possible wait of this step for its present reason. */
 static int64_t wait_max_ms(const struct mg_decider *decider, int index)
 {
@@ -511,15 +513,26 @@ enum mg_verdict mg_judge_republished(struct mg_decider *decider)
     return mg_decider_end(decider, MG_GO, "its request goes out once more; either copy may act");
 }
 
+static bool has_ended(const struct mg_order *order)
+{
+    return mg_order_state_is_terminal(order->state) && order->state != MG_ORDER_ERROR;
+}
+
 /* The work of the do is still to be found out about. */
 static bool is_called_for(const struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
     bool is_out = step->state == MG_STEP_RUNNING || step->state == MG_STEP_WAITING ||
                   step->state == MG_STEP_UNKNOWN || (step->state == MG_STEP_FAILED && step->is_maybe);
-    bool has_ended =
-        mg_order_state_is_terminal(decider->order.state) && decider->order.state != MG_ORDER_ERROR;
-    return is_out && step->attempt > 0 && !has_ended && decider->order.goal == MG_GOAL_PROCESSED;
+    return is_out && step->attempt > 0 && !has_ended(&decider->order) &&
+           decider->order.goal == MG_GOAL_PROCESSED;
+}
+
+/* Its service cannot have been asked yet, or the database has lost that it was. */
+static bool is_early(const struct mg_decider *decider, int index)
+{
+    return decider->order.steps[index].state == MG_STEP_PENDING && !has_ended(&decider->order) &&
+           decider->order.goal == MG_GOAL_PROCESSED;
 }
 
 /* The work is done, even if its request has no answer. */
@@ -555,12 +568,34 @@ static enum mg_verdict callback_refused(struct mg_decider *decider, int index)
     return mg_decider_step(decider, index, MG_STEP_EVENT_LAPSE, MG_REASON_REPLY_PERMANENT, 0);
 }
 
+/* The service reports its work as done, and nothing of it counts or is still to be undone: it may have acted
+ * after the undo, or after its refusal. That changes nothing by itself; a person is told. */
+static enum mg_verdict callback_contradicts(struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    bool is_absent = step->state == MG_STEP_UNDONE || step->state == MG_STEP_SKIPPED ||
+                     (step->state == MG_STEP_FAILED && !step->is_maybe) ||
+                     (step->state == MG_STEP_PENDING && has_ended(&decider->order));
+    if (!is_absent || step->attempt == 0) {
+        return mg_decider_end(decider, MG_REFUSED, LATE);
+    }
+    decider->is_changed = true;
+    mg_decider_alert(decider, MG_ALERT_LATE_CALLBACK, MG_REASON_NONE, index);
+    return mg_decider_end(decider, MG_GO, "late: the step does not count as done, and an alert names it");
+}
+
 enum mg_verdict mg_judge_callback(struct mg_decider *decider)
 {
     int index = decider->cause->step;
+    if (decider->cause->signal.fact == MG_SIGNAL_FACT_KEPT) {
+        return callback_contradicts(decider, index);
+    }
+    if (is_early(decider, index)) {
+        return mg_decider_end(decider, MG_STALE_CAUSE,
+                              "the step has not been called yet; the service calls again later");
+    }
     if (!is_called_for(decider, index)) {
-        return mg_decider_end(decider, MG_REFUSED,
-                              "late: nothing of the step is to be found out about any more");
+        return mg_decider_end(decider, MG_REFUSED, LATE);
     }
     return decider->cause->signal.fact == MG_SIGNAL_FACT_REFUSED ? callback_refused(decider, index)
                                                                  : callback_done(decider, index);

@@ -11,7 +11,9 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider);
 enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider);
 enum mg_verdict mg_judge_republished(struct mg_decider *decider);
 enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason reason);
-/* The cause SIGNAL for a step that calls: its service calls back about work under its key. */
+/* The cause SIGNAL for a step that calls: its service calls back about work under its key. A report of done
+ * work that comes too late is given once more, as KEPT: it opens an alert if the work counts as not done.
+ * MG_STALE_CAUSE: the step has not been called yet. */
 enum mg_verdict mg_judge_callback(struct mg_decider *decider);
 /* True if the step's wait is longer than its policies allow, because a database clock that was ahead has set
  * it. `*ret_due_at_ms`: the earliest allowed end. */

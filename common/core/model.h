@@ -201,7 +201,10 @@ struct mg_cause {
 struct mg_context {
     int64_t now_ms;          /* database clock */
     struct mg_spared spared; /* the clock was set forward: deadlines that have time left nevertheless */
-    uint64_t random;         /* one random number for each decision; jitter is derived from it */
+    /* The clock was set back: its present value, if it had not been; 0: it was not, or has passed that value.
+     */
+    int64_t high_now_ms;
+    uint64_t random; /* one random number for each decision; jitter is derived from it */
     int64_t quiesce_ms;
     int64_t park_ms; /* wait of a parked step until its next check */
     /* For each step: NONE lets a request out; otherwise the reason against it (NO_CONSUMER, BREAKER_OPEN,

@@ -13,12 +13,25 @@ int64_t mg_poll_interval_ms(const struct mg_decider *decider, int index)
     return mg_step_asks_undone(&decider->order.steps[index]) ? plan->undo_poll_ms : plan->poll_ms;
 }
 
+/* The clock was set back, and the end of the work is a moment of the clock before. It stays as it is: cut by
+ * the present clock, it would lie in the past once the clock is set right. The proofs of an undo are compared
+ * with moments of the present clock. */
+static bool is_of_high_clock(const struct mg_decider *decider, const struct mg_step *step, int64_t within_ms)
+{
+    const struct mg_context *context = decider->context;
+    return !mg_step_is_backward(step) && step->finish_by_ms > context->now_ms + within_ms &&
+           step->finish_by_ms <= context->high_now_ms + within_ms;
+}
+
 bool mg_poll_is_over(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     int64_t within_ms =
         mg_later(mg_later(plan->finish_within_ms, plan->complete_within_ms), plan->undo_finish_within_ms);
+    if (is_of_high_clock(decider, step, within_ms)) {
+        return step->finish_by_ms <= decider->context->high_now_ms;
+    }
     step->finish_by_ms = mg_moment_cut_ms(decider->context, step->finish_by_ms, within_ms);
     return mg_has_passed(decider->context, step->finish_by_ms);
 }

@@ -42,7 +42,7 @@ BEGIN
         ('makegood_scheduler', 'service_control', 'SELECT (service, is_paused, paused_until)'),
         ('makegood_scheduler', 'workflow', 'SELECT'),
         -- moves schedules on, and keeps the newest ends of their slots
-        ('makegood_scheduler', 'schedule', 'SELECT, UPDATE (upcoming, next_slot, next_at, skipped)'),
+        ('makegood_scheduler', 'schedule', 'SELECT, UPDATE (upcoming, next_slot, next_at, skipped, fired)'),
         ('makegood_scheduler', 'schedule_run', 'SELECT, INSERT, UPDATE, DELETE'),
 
         -- finds due orders and steps, counts open ones, records its requests, leads:
@@ -79,7 +79,7 @@ BEGIN
         ('makegood_operator', '*', 'SELECT'),
         ('makegood_operator', 'operator_alert', 'UPDATE (acked_at, acked_by, closed_at)'),
         ('makegood_operator', 'workflow', 'INSERT (name, version, definition), UPDATE (loaded_at)'),
-        ('makegood_operator', 'schedule_run', 'INSERT (name, slot, what, slots, text, by_whom)'),
+        ('makegood_operator', 'schedule_run', 'INSERT (name, slot, what, slots, text, by_whom), DELETE'),
         ('makegood_operator', 'schedule', 'INSERT (name, workflow, zone, definition, upcoming, next_slot, next_at, version, by_whom,'
             ' reason), UPDATE (workflow, zone, definition, upcoming, next_slot, next_at, is_paused, version, by_whom, reason,'
             ' changed_at), DELETE'),

@@ -65,6 +65,7 @@ static const struct reading {
     {MG_REPORT_CONTROLLED, offsetof(struct mg_top_view, services), {NULL}, 0, false},
     {MG_REPORT_ACCEPTED, offsetof(struct mg_top_view, accepted), {NULL}, 0, true},
     {MG_REPORT_FIGURES, offsetof(struct mg_top_view, figures), {"false"}, 1, true},
+    {MG_REPORT_SCHEDULE_HEALTH, offsetof(struct mg_top_view, schedules), {NULL}, 0, true},
     {MG_REPORT_OLDEST, offsetof(struct mg_top_view, oldest), {ROWS_SHOWN}, 1, true},
     {MG_REPORT_FAILURE_GROUPS,
      offsetof(struct mg_top_view, failures),

@@ -29,10 +29,11 @@ struct mg_top_queue {
 };
 
 struct mg_top_view {
-    struct mg_table leader, services, processes, waiting;        /* MG_REPORT_LEADER, _CONTROLLED, _PROCESSES,
-                                                                    _WAITING */
-    struct mg_table accepted, figures, oldest, failures, causes; /* counts over many rows, read less often */
-    struct mg_top_queue queues[MG_TOP_QUEUES_MAX];               /* those that have answered */
+    struct mg_table leader, services, processes, waiting; /* MG_REPORT_LEADER, _CONTROLLED, _PROCESSES,
+                                                             _WAITING */
+    struct mg_table accepted, figures, oldest, failures, causes,
+        schedules;                                 /* counts over many rows, read less often */
+    struct mg_top_queue queues[MG_TOP_QUEUES_MAX]; /* those that have answered */
     int queue_count;
     char store_fault[MG_TOP_FAULT_SIZE],
         broker_fault[MG_TOP_FAULT_SIZE]; /* why it cannot be used; "" if it can */

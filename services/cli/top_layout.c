@@ -4,6 +4,7 @@
  * selected row.
  */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/words.h"
@@ -11,7 +12,7 @@
 
 #define CELL_SIZE     512
 #define CELL_MAX      40 /* the most cells of a column that is not the last */
-#define HEAD_MAX      6
+#define HEAD_MAX      7
 #define LISTS_AT_ONCE (3 * MG_TOP_LIST_COUNT) /* a heading and two rows of each */
 
 struct drawing {
@@ -223,6 +224,36 @@ static void servers_put(struct drawing *drawing)
     line_put(drawing, MG_TOP_PLAIN, false, &line);
 }
 
+/* ", 1 late (nightly)", if there is one. */
+static bool some_add(struct line *line, const struct mg_table *schedules, const char *count, const char *name,
+                     const char *what)
+{
+    char text[128];
+    bool is_some = strtoll(mg_table_cell(schedules, 0, count), NULL, 10) > 0;
+    (void)snprintf(text, sizeof(text), ", %s %s (%s)", mg_table_cell(schedules, 0, count), what,
+                   mg_table_cell(schedules, 0, name));
+    line_add(line, is_some ? text : "");
+    return is_some;
+}
+
+/* Without a schedule there is no line. */
+static void schedules_put(struct drawing *drawing)
+{
+    const struct mg_table *schedules = &drawing->view->schedules;
+    struct line line;
+    if (strtoll(mg_table_cell(schedules, 0, "schedules"), NULL, 10) == 0) {
+        return;
+    }
+    line_begin(&line, drawing->place->width);
+    line_add(&line, "schedules  ");
+    line_add(&line, mg_table_cell(schedules, 0, "schedules"));
+    bool is_late = some_add(&line, schedules, "late", "late_name", "late");
+    bool is_missed = some_add(&line, schedules, "missed", "missed_name", "without an order for a slot");
+    bool is_unloaded = some_add(&line, schedules, "unloaded", "unloaded_name", "without a workflow");
+    (void)some_add(&line, schedules, "paused", "paused_name", "paused");
+    line_put(drawing, is_late || is_missed || is_unloaded ? MG_TOP_BAD : MG_TOP_PLAIN, false, &line);
+}
+
 /* ---- the lists ---- */
 
 static int column_width(const struct mg_top_view *view, enum mg_top_list list, int column)
@@ -367,8 +398,8 @@ static int head_height(int height)
 void mg_top_lay_out(const struct mg_top_view *view, const struct mg_top_place *place, top_line_fn *put,
                     void *arg)
 {
-    static void (*const head[HEAD_MAX])(struct drawing *) = {verdict_put, orders_put, states_put,
-                                                             alerts_put,  leader_put, servers_put};
+    static void (*const head[HEAD_MAX])(struct drawing *) = {
+        verdict_put, orders_put, states_put, alerts_put, leader_put, servers_put, schedules_put};
     bool is_bounded = place->height > 0;
     struct drawing drawing = {view, place, put, arg, 0, is_bounded ? place->height : INT32_MAX};
     int head_lines = is_bounded ? head_height(place->height) : HEAD_MAX;

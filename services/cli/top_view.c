@@ -106,6 +106,17 @@ static void MG_PRINTF(2, 3) reason_add(struct reasons *reasons, const char *form
     va_end(args);
 }
 
+static void schedules_judge(const struct mg_top_view *view, struct reasons *reasons)
+{
+    const struct mg_table *schedules = &view->schedules;
+    if (number_at(schedules, 0, "late") > 0) {
+        reason_add(reasons, "schedule %s is late", mg_table_cell(schedules, 0, "late_name"));
+    }
+    if (number_at(schedules, 0, "unloaded") > 0) {
+        reason_add(reasons, "schedule %s has no workflow", mg_table_cell(schedules, 0, "unloaded_name"));
+    }
+}
+
 static void leader_judge(const struct mg_top_view *view, struct reasons *reasons)
 {
     const char *holder = mg_table_cell(&view->leader, 0, "holder");
@@ -242,6 +253,7 @@ int mg_top_judge(const struct mg_top_view *view, char *ret_text, size_t size)
         leader_judge(view, &reasons);
         processes_judge(view, &reasons);
         waiting_judge(view, &reasons);
+        schedules_judge(view, &reasons);
     }
     if (view->broker_fault[0] != '\0') {
         reason_add(&reasons, "no broker: %s", view->broker_fault);

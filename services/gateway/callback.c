@@ -99,24 +99,32 @@ enum mg_class mg_callbacks_reload(struct mg_callbacks *callbacks, struct mg_err 
 
 static bool is_json_type(const char *type)
 {
-    size_t len = type != NULL ? strcspn(type, "; \t") : 0;
+    size_t len = strcspn(type, "; \t");
     bool is_plus_json = len > 5 && strncasecmp(type + len - 5, "+json", 5) == 0;
-    return type == NULL || is_plus_json || (len == 16 && strncasecmp(type, "application/json", 16) == 0);
+    return is_plus_json || (len == 16 && strncasecmp(type, "application/json", 16) == 0);
 }
 
-/* JSON is taken as it is, anything else that a service sends as a text. */
-static void payload_make(const struct mg_http_exchange *request, struct mg_buf *ret_payload)
+/* JSON is taken as it is, anything else that a service sends as a text. If a body of a JSON type is no JSON,
+ * it was cut on its way, or its service made a mistake: as a text it would end the step by words that nobody
+ * meant. */
+static enum mg_class payload_make(const struct mg_http_exchange *request, struct mg_buf *ret_payload,
+                                  struct mg_err *err)
 {
     struct mg_slice body = mg_http_exchange_body(request);
-    struct mg_err err;
+    const char *type = mg_http_exchange_header(request, "Content-Type");
+    bool is_said = type != NULL && is_json_type(type);
     if (body.len == 0) {
         mg_buf_append_text(ret_payload, "null");
-    } else if (is_json_type(mg_http_exchange_header(request, "Content-Type")) &&
-               mg_signal_payload_check(body, &err) == MG_OK) {
-        mg_buf_append(ret_payload, body.data, body.len);
-    } else {
-        mg_buf_append_json_mended(ret_payload, body);
+        return MG_OK;
     }
+    enum mg_class class = is_said || type == NULL ? mg_signal_payload_check(body, err) : MG_BAD_INPUT;
+    if (class == MG_OK) {
+        mg_buf_append(ret_payload, body.data, body.len);
+    } else if (!is_said && class == MG_BAD_INPUT) {
+        mg_buf_append_json_mended(ret_payload, body);
+        class = MG_OK;
+    }
+    return class;
 }
 
 /* ---- the call ---- */
@@ -160,15 +168,19 @@ static void callback_send(struct mg_call *call, struct mg_slice token, const str
     struct mg_buf payload, scratch;
     mg_buf_init(&payload, MG_SIGNAL_PAYLOAD_MAX);
     mg_buf_init(&scratch, MG_SIGNAL_PAYLOAD_MAX + MG_CALLBACK_TOKEN_SIZE);
-    payload_make(call->request, &payload);
+    struct mg_err err;
+    enum mg_class class =
+        body.len <= MG_SIGNAL_PAYLOAD_MAX ? payload_make(call->request, &payload, &err) : MG_OK;
     id_make(token, body, command.command_id, &scratch);
     memcpy(command.order_id, callback->order_id, sizeof(command.order_id));
     memcpy(command.step, callback->step, sizeof(command.step));
     (void)snprintf(command.by, sizeof(command.by), "callback");
     if (body.len > MG_SIGNAL_PAYLOAD_MAX || (payload.failed && !payload.is_out_of_memory)) {
         mg_call_refuse(call, 413, "a callback has up to %d bytes of JSON", MG_SIGNAL_PAYLOAD_MAX);
-    } else if (payload.failed || scratch.failed) {
+    } else if (payload.failed || scratch.failed || class == MG_TRANSIENT) {
         mg_call_refuse(call, 503, "no memory; send the same again");
+    } else if (class != MG_OK) {
+        mg_call_refuse(call, 400, "the body is not the JSON that its Content-Type names: %s", err.text);
     } else if (!call->gateway->callbacks->is_there) {
         callback_returned(call);
     } else {

@@ -34,7 +34,8 @@ static const struct mg_route ROUTES[] = {
      "200 400 401 403 404 406 409 413 415 422 429 503", ""},
     {"POST", "/v1/signals/{signal}", MG_RIGHT_SIGNAL, 1, JSON, false, JSON, mg_signal_run,
      "200 400 401 403 406 409 413 415 422 429 503", "key"},
-    {"POST", "/v1/callbacks/{token}", 0, 1, NULL, false, JSON, mg_callback_run, "200 404 409 413 503", ""},
+    {"POST", "/v1/callbacks/{token}", 0, 1, NULL, false, JSON, mg_callback_run, "200 400 404 409 413 503",
+     ""},
 };
 #define ROUTE_COUNT (sizeof(ROUTES) / sizeof(ROUTES[0]))
 

@@ -208,6 +208,20 @@ static void keys_look(struct mg_batch *batch, struct mg_item *item)
     }
 }
 
+static void item_again(struct mg_batcher *batcher, struct mg_item *item)
+{
+    struct mg_work *work = item->work;
+    if (work->keyed != NULL && !work->is_again) {
+        mg_keyed_end(batcher->keyed, work, true, false); /* another order may have it now */
+        mg_work_settle(&batcher->shared->works, work, MG_END_ACK);
+        return;
+    }
+    if (work->fire != NULL && item->fold->slot == &work->fire->slot) {
+        work->fire->is_judged = false; /* its schedule may have made another order */
+    }
+    mg_inbox_put_back(batcher->inbox, work);
+}
+
 static void batch_settle(struct mg_batch *batch)
 {
     struct mg_batcher *batcher = batch->batcher;
@@ -233,11 +247,8 @@ static void batch_settle(struct mg_batch *batch)
         if (item->outcome == FOLD_POISONED && item->fold->outcome == FOLD_AGAIN) {
             fold_poisoned(batcher, item->fold, "the order changed during each decision");
         }
-        if (item->outcome == FOLD_AGAIN && item->work->keyed != NULL) {
-            mg_keyed_end(batcher->keyed, item->work, true, false); /* another order may have it now */
-            mg_work_settle(&batcher->shared->works, item->work, MG_END_ACK);
-        } else if (item->outcome == FOLD_AGAIN) {
-            mg_inbox_put_back(batcher->inbox, item->work);
+        if (item->outcome == FOLD_AGAIN) {
+            item_again(batcher, item);
         }
     }
     for (int i = 0; i < batch->item_count; i++) {

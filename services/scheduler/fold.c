@@ -280,8 +280,9 @@ static void alert_text(const struct mg_fold *fold, const struct mg_effect *effec
 {
     const struct mg_order_record *record = fold->record;
     size_t size = sizeof(message->text);
-    size_t len = (size_t)snprintf(message->text, size, "%s; %s", mg_alert_text(effect->alert),
-                                  mg_reason_text(effect->reason));
+    bool has_reason = effect->reason != MG_REASON_NONE;
+    size_t len = (size_t)snprintf(message->text, size, "%s%s%s", mg_alert_text(effect->alert),
+                                  has_reason ? "; " : "", has_reason ? mg_reason_text(effect->reason) : "");
     int step = mg_failure_step(&record->order, effect);
     mg_failure_describe(record, step, message->text, size);
     len = strlen(message->text);
@@ -434,6 +435,7 @@ static void context_make(const struct mg_batch *batch, struct mg_fold *fold, con
     memset(ret_context, 0, sizeof(*ret_context));
     ret_context->now_ms = batch->now_ms;
     ret_context->spared = mg_far_clock_spared(&shared->db_clock, mg_clock_boot_ms(), 0);
+    ret_context->high_now_ms = mg_far_clock_high_now_ms(&shared->db_clock, mg_clock_boot_ms());
     ret_context->random = mg_random_u64();
     ret_context->quiesce_ms = shared->options->quiesce_ms;
     ret_context->park_ms = shared->options->park_ms;

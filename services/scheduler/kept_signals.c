@@ -17,6 +17,18 @@ static struct mg_slice signals_of(struct mg_slice open)
     return open.data != NULL ? mg_json_find(open, "/signals") : open;
 }
 
+bool mg_kept_signals_key_split(struct mg_slice key, struct mg_slice *ret_signal, struct mg_slice *ret_key)
+{
+    const char *slash = key.data != NULL ? memchr(key.data, '/', key.len) : NULL;
+    if (slash == NULL) {
+        return false;
+    }
+    size_t len = (size_t)(slash - key.data);
+    *ret_signal = (struct mg_slice){key.data, len};
+    *ret_key = (struct mg_slice){slash + 1, key.len - len - 1};
+    return true;
+}
+
 void mg_kept_signals_note_key(struct mg_fold *fold, int step)
 {
     struct mg_slice open = fold->record->steps[step].open;
@@ -44,17 +56,28 @@ int mg_kept_signals_idle_count(struct mg_slice open)
     return number.data != NULL ? (int)strtol(number.data, NULL, 10) : 0; /* this program's own text */
 }
 
-bool mg_kept_signals_has_sender(struct mg_slice open, struct mg_slice by)
+/* True if this member of a kept signal is this text. */
+static bool has_member(struct mg_slice open, const char *pointer, struct mg_slice text)
 {
     struct mg_json_walk walk;
     struct mg_slice name, value;
     mg_json_walk_begin(&walk, signals_of(open));
     while (mg_json_walk_next(&walk, &name, &value)) {
-        if (mg_json_string_is(mg_json_find(value, "/by"), by)) {
+        if (mg_json_string_is(mg_json_find(value, pointer), text)) {
             return true;
         }
     }
     return false;
+}
+
+bool mg_kept_signals_has(struct mg_slice open, struct mg_slice id)
+{
+    return has_member(open, "/id", id);
+}
+
+bool mg_kept_signals_has_sender(struct mg_slice open, struct mg_slice by)
+{
+    return has_member(open, "/by", by);
 }
 
 static void signal_put(struct mg_json_writer *json, const struct mg_signal *signal, int64_t now_ms)

@@ -44,11 +44,15 @@ struct mg_signal_moves {
     } * steps;
 };
 
+/* The parts of a key "NAME/KEY". False: it has none, or is absent. */
+bool mg_kept_signals_key_split(struct mg_slice key, struct mg_slice *ret_signal, struct mg_slice *ret_key);
 /* The step, if it waits with a key, looks for kept signals after the commit. */
 void mg_kept_signals_note_key(struct mg_fold *fold, int step);
 int mg_kept_signals_count(struct mg_slice open);
 /* The number of those that came to the step while it waits, and meant nothing to it. */
 int mg_kept_signals_idle_count(struct mg_slice open);
+/* True if a signal of this id is kept. */
+bool mg_kept_signals_has(struct mg_slice open, struct mg_slice id);
 /* True if a kept signal is of this sender. */
 bool mg_kept_signals_has_sender(struct mg_slice open, struct mg_slice by);
 /* The text with one more signal. Absent: no memory. */

@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "command_answer.h"
 #include "io/amqp/topology.h"
-#include "io/store/signal_rows.h"
+#include "kept_signals.h"
+
+/* Two of them and the store's answers take about a minute. */
+#define SEARCH_PERIOD_MS 30000
 
 /* One call of the store. */
 struct mg_look {
@@ -29,6 +33,7 @@ void mg_keyed_init(struct mg_keyed *keyed, struct mg_inbox *inbox, struct mg_out
 {
     keyed->inbox = inbox;
     keyed->outbox = outbox;
+    keyed->searched_boot_ms = mg_clock_boot_ms();
     LIST_INIT(&keyed->looks);
 }
 
@@ -165,16 +170,56 @@ static void look_send(struct mg_look *look)
 
 void mg_keyed_look(struct mg_keyed *keyed, const struct mg_item *item, struct mg_slice key)
 {
-    const char *slash = key.data != NULL ? memchr(key.data, '/', key.len) : NULL;
-    struct mg_look *look = slash != NULL ? look_create(keyed, item->work, false) : NULL;
+    struct mg_slice signal;
+    bool has_key = mg_kept_signals_key_split(key, &signal, &key);
+    struct mg_look *look = has_key ? look_create(keyed, item->work, false) : NULL;
     if (look != NULL) {
         struct mg_slice root = item->root.data != NULL ? item->root : item->cause;
-        int name_len = (int)(slash - key.data);
         (void)snprintf(look->looker.order_id, sizeof(look->looker.order_id), "%s", item->order_id);
         (void)snprintf(look->looker.root, sizeof(look->looker.root), "%.*s", (int)root.len, root.data);
-        (void)snprintf(look->signal, sizeof(look->signal), "%.*s", name_len, key.data);
-        (void)snprintf(look->key, sizeof(look->key), "%.*s", (int)key.len - name_len - 1, slash + 1);
+        (void)snprintf(look->signal, sizeof(look->signal), "%.*s", (int)signal.len, signal.data);
+        (void)snprintf(look->key, sizeof(look->key), "%.*s", (int)key.len, key.data);
         look_send(look);
+    }
+}
+
+/* ---- lost looks ---- */
+
+static void on_lost(void *arg, const struct mg_lost_signal *signals, int count,
+                    const struct mg_lost_signal *next, const struct mg_err *err)
+{
+    struct mg_keyed *keyed = arg;
+    struct mg_works *works = &keyed->inbox->shared->works;
+    keyed->is_searching = false;
+    keyed->searched_boot_ms = mg_clock_boot_ms();
+    if (err != NULL) {
+        return; /* as every other call of the store just now */
+    }
+    keyed->after = *next;
+    struct mg_work *work = count > 0 ? mg_work_create(works, MG_LANE_INTERNAL) : NULL; /* in no lane */
+    for (int i = 0; i < count && work != NULL; i++) {
+        struct mg_look *look = look_create(keyed, work, false);
+        if (look != NULL) {
+            (void)snprintf(look->signal, sizeof(look->signal), "%s", signals[i].signal);
+            (void)snprintf(look->signal_id, sizeof(look->signal_id), "%s", signals[i].signal_id);
+            (void)snprintf(look->key, sizeof(look->key), "%s", signals[i].key);
+            look_send(look);
+        }
+    }
+    if (work != NULL) {
+        mg_log(MG_LOG_WARN, "kept signals had not found the orders that wait for them; it is made up for",
+               MG_LOG_NUMBER("signals", count));
+        mg_work_settle(works, work, MG_END_ACK);
+    }
+}
+
+void mg_keyed_search(struct mg_keyed *keyed)
+{
+    const struct mg_shared *shared = keyed->inbox->shared;
+    bool is_due = mg_clock_boot_ms() - keyed->searched_boot_ms >= SEARCH_PERIOD_MS;
+    if (is_due && !keyed->is_searching && shared->is_store_up && !shared->is_draining) {
+        keyed->is_searching = true;
+        mg_store_find_lost_signals(shared->store, keyed->after.signal, keyed->after.key, on_lost, keyed);
     }
 }
 

@@ -14,6 +14,7 @@
 #include "item.h"
 #include "outbox.h"
 
+#include "io/store/signal_rows.h"
 #include "wire/command.h"
 
 /* The id that a sender gave, with the sender, as two may give one id: "ID/CLIENT", or of an operator
@@ -49,6 +50,10 @@ struct mg_keyed {
     struct mg_inbox *inbox;
     struct mg_outbox *outbox;
     struct mg_look_list looks; /* under way */
+    /* The search for lost looks. */
+    bool is_searching;
+    int64_t searched_boot_ms;
+    struct mg_lost_signal after; /* it goes on after this key */
 };
 
 void mg_keyed_init(struct mg_keyed *keyed, struct mg_inbox *inbox, struct mg_outbox *outbox);
@@ -59,6 +64,10 @@ void mg_keyed_signal_keep(struct mg_keyed *keyed, struct mg_work *work, const st
 /* Looks for kept signals of the key "NAME/KEY", with which a step of the item's order waits. The ack of the
  * item's work waits for it. */
 void mg_keyed_look(struct mg_keyed *keyed, const struct mg_item *item, struct mg_slice key);
+/* Call it often. A look can be lost with its process and its message, or with the newest rows after a
+ * failover. So from time to time kept signals are compared with the orders that wait, and the looks of those
+ * that belong together are made again. */
+void mg_keyed_search(struct mg_keyed *keyed);
 /* The end of internal work with a kept signal. `is_next`: look for the next one. `is_refused`: the order with
  * its key refuses this one. */
 void mg_keyed_end(struct mg_keyed *keyed, struct mg_work *work, bool is_next, bool is_refused);

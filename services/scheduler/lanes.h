@@ -14,7 +14,8 @@ void mg_intake_decide(struct mg_batch *batch, struct mg_item *item);
 enum mg_callback_end {
     MG_CALLBACK_TAKEN,
     MG_CALLBACK_OPEN,  /* by it the work is not finished; the item's `why` has the reason */
-    MG_CALLBACK_AGAIN, /* a refusal while an attempt may still act: the service calls again later */
+    MG_CALLBACK_AGAIN, /* before the call, or a refusal while an attempt may still act: the service calls
+                          again later */
     MG_CALLBACK_LATE,
 };
 /* A service's later word about accepted work: the item's command is a callback to this step. */

@@ -1,11 +1,10 @@
 /* See late_match.h. */
 #include "late_match.h"
 
-#include <string.h>
-
 #include "core/order.h"
 #include "io/store/signal_rows.h"
 #include "json/json.h"
+#include "kept_signals.h"
 #include "line_room.h"
 
 /* "NAME/KEY" of the open step, if the item ends its wait; absent: it ends none with a key, or no memory. */
@@ -33,16 +32,9 @@ static struct mg_slice key_of(struct mg_batch *batch, const struct mg_item *item
 
 static bool wait_take(struct mg_batch *batch, struct mg_item *item, struct mg_wait_over *ret_wait)
 {
-    struct mg_slice key = key_of(batch, item, &ret_wait->ends_at_ms);
-    const char *slash = key.data != NULL ? memchr(key.data, '/', key.len) : NULL;
-    if (slash == NULL) {
-        return false;
-    }
-    size_t name_len = (size_t)(slash - key.data);
     ret_wait->order_id = item->order_id;
-    ret_wait->signal = (struct mg_slice){key.data, name_len};
-    ret_wait->key = (struct mg_slice){slash + 1, key.len - name_len - 1};
-    return true;
+    return mg_kept_signals_key_split(key_of(batch, item, &ret_wait->ends_at_ms), &ret_wait->signal,
+                                     &ret_wait->key);
 }
 
 static void on_matches(void *arg, const bool *is_matched, const struct mg_err *err)

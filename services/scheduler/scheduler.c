@@ -79,13 +79,25 @@ static void on_pump(void *arg)
     }
 }
 
+/* A scheduler that others leave no work reads no orders, and with them no clock. It would miss that the clock
+ * was set back and set right again, and judge the deadlines of that time as passed when it takes over. */
+static void clock_look(struct mg_shared *shared)
+{
+    int64_t asked_boot_ms, now_ms = mg_store_clock_ms(shared->store, &asked_boot_ms);
+    if (shared->is_store_up && asked_boot_ms > shared->db_clock.asked_boot_ms) {
+        (void)mg_far_clock_note(&shared->db_clock, now_ms, asked_boot_ms, mg_clock_boot_ms());
+    }
+}
+
 static void on_tick(void *arg)
 {
     struct mg_scheduler *scheduler = arg;
+    clock_look(&scheduler->shared);
     mg_gates_look(&scheduler->gates);
     mg_aside_look(&scheduler->aside);
     mg_set_aside_look(&scheduler->set_aside);
     mg_standstill_look(&scheduler->standstill);
+    mg_keyed_search(&scheduler->keyed);
     mg_rest_look(&scheduler->rest, scheduler->batcher.causes_done, mg_clock_boot_ms());
     mg_scheduler_wake(&scheduler->shared);
 }

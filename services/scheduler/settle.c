@@ -15,6 +15,7 @@
 #include "decision_metrics.h"
 #include "failure.h"
 #include "fold.h"
+#include "kept_signals.h"
 #include "order_input.h"
 #include "render.h"
 #include "workflow/answer_conditions.h"
@@ -346,6 +347,36 @@ static struct mg_reply *callback_read(struct mg_batch *batch, const struct mg_fo
     return reply;
 }
 
+/* Work that is reported as done too late. If its step counts as not done, an event and an alert tell of it,
+ * once for each body, and the body is kept with the step. The event has a cause of its own: to the service
+ * the callback is late, however often it comes. */
+static void callback_contradict(struct mg_batch *batch, struct mg_item *item, struct mg_cause cause,
+                                struct mg_story story)
+{
+    struct mg_fold *fold = item->fold;
+    struct mg_step_record after = fold->record->steps[cause.step];
+    struct mg_slice payload = item->command->payload;
+    const struct mg_signal signal = {.id = mg_slice_of(item->command->command_id),
+                                     .by = story.by,
+                                     .payload = payload.data != NULL ? payload : mg_slice_of("null")};
+    if (mg_kept_signals_has(after.open, signal.id) ||
+        mg_kept_signals_count(after.open) >= MG_KEPT_SIGNALS_MAX) {
+        return;
+    }
+    const struct mg_brought brought = {.step = &after};
+    struct mg_slice own = item->cause;
+    after.open = mg_kept_signals_add(batch, after.open, &signal);
+    item->cause = mg_slice_of(mg_arena_printf(batch->arena, "%.*s/late", (int)own.len, own.data));
+    fold->has_failed = fold->has_failed || after.open.data == NULL || item->cause.data == NULL;
+    cause.signal.fact = MG_SIGNAL_FACT_KEPT;
+    story.reason = mg_slice_of("its service reports the work as done, too late; its words are kept");
+    if (!fold->has_failed) {
+        /* Refused: the work counts, or is still being undone. */
+        (void)mg_fold_cause(batch, item, &cause, &brought, story);
+    }
+    item->cause = own;
+}
+
 enum mg_callback_end mg_callback_decide(struct mg_batch *batch, struct mg_item *item, int step)
 {
     struct mg_fold *fold = item->fold;
@@ -375,8 +406,18 @@ enum mg_callback_end mg_callback_decide(struct mg_batch *batch, struct mg_item *
     if (reply->error_text[0] != '\0') {
         story.reason = mg_slice_of(reply->error_text);
     }
-    if (mg_fold_cause(batch, item, &cause, &brought, story) == MG_GO) {
+    switch (mg_fold_cause(batch, item, &cause, &brought, story)) {
+    case MG_GO:
         return MG_CALLBACK_TAKEN;
+    case MG_STALE_CAUSE:
+        return MG_CALLBACK_AGAIN;
+    case MG_DUPLICATE:
+    case MG_REFUSED:
+    case MG_IMPOSSIBLE:
+        break;
+    }
+    if (!is_refused) {
+        callback_contradict(batch, item, cause, story);
     }
     return is_refused && !has_end ? MG_CALLBACK_AGAIN : MG_CALLBACK_LATE;
 }

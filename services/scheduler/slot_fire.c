@@ -325,6 +325,9 @@ static void row_judge(struct mg_fire *fire, const struct mg_slot_row *row)
     fire->slot_civil_ms = row->slot_civil_ms;
     fire->is_alerted = row->is_alerted;
     fire->slot.version = row->version;
+    fire->slot.fired = row->fired;
+    fire->slot.is_exclusive =
+        fire->source != MG_SLOT_BACKFILL && fire->definition->overlap != MG_OVERLAP_ALLOW;
     (void)snprintf(fire->open, sizeof(fire->open), "%.*s", (int)row->open.len,
                    row->open.data != NULL ? row->open.data : "");
     text_write(fire, row);
@@ -367,9 +370,8 @@ static enum mg_slot_source source_of(const struct mg_work *work, const struct mg
 
 void mg_fires_ask(struct mg_fires *fires, struct mg_work *work, const struct mg_command *command)
 {
-    if (work->memory == NULL) {
-        work->memory = mg_arena_create(FIRE_MEMORY_MAX);
-    }
+    mg_arena_destroy(work->memory); /* of an earlier judgement */
+    work->memory = mg_arena_create(FIRE_MEMORY_MAX);
     struct mg_fire *fire = work->memory != NULL ? mg_arena_alloc(work->memory, sizeof(*fire)) : NULL;
     if (fire == NULL) {
         mg_work_settle(&fires->shared->works, work, MG_END_LEAVE);

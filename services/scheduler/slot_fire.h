@@ -33,7 +33,7 @@ struct mg_fire {
     char by[MG_COMMAND_BY_MAX + 1];
     enum mg_slot_source source;
     int64_t slot_ms;
-    bool is_judged; /* the row was read; the members below hold */
+    bool is_judged; /* the row was read, and no conflict since then; the members below hold */
     bool is_found;  /* there is such a schedule */
     enum mg_slot_verdict verdict;
     bool is_alerted;

@@ -154,9 +154,9 @@ def check_slots(findings, orders, runs, now_s, was_clock_ahead):
 
 
 def stories_of(stories, order_id, events):
-    """Adds the signals of one order's story."""
+    """Adds the signals of one order's story. A callback after the undo is in the story, and does not count."""
     for event in events:
-        if event["cause_kind"] == "signal":
+        if event["cause_kind"] == "signal" and not event["cause"].endswith("/late"):
             cause = event["cause"]
             stories[cause.split("/")[0] + "/" if cause.startswith("callback.") else cause].append(order_id)
 

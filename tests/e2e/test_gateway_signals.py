@@ -148,8 +148,9 @@ def a_callback_is_what_its_service_sends(_, door, schedulers):
     token = token_of("o-1", "charge", 2)
     bodies = {('{"state": "settled", "sum": 14.00}', "application/json"): {"state": "settled", "sum": 14.0},
               ("[1]", None): [1], ("[2]", "application/vnd.psp+json; charset=utf-8"): [2], ("[3]", "text/plain"): "[3]",
-              ("{not JSON", "application/json"): "{not JSON", ("state=settled&n=1", "application/x-www-form-urlencoded"): "state=settled&n=1",
-              (b"caf\xe9 \x00", "text/plain"): "caf\ufffd \ufffd", (None, None): None, ("[" * 40 + "]" * 40, "application/json"): "[" * 40 + "]" * 40}
+              ("{not JSON", "text/plain"): "{not JSON", ("{not JSON either", None): "{not JSON either",
+              ("state=settled&n=1", "application/x-www-form-urlencoded"): "state=settled&n=1",
+              (b"caf\xe9 \x00", "text/plain"): "caf\ufffd \ufffd", (None, None): None, ("", "application/json"): None}
     ids = set()
     for (body, content_type), payload in bodies.items():
         status, _, data = door.call_back(token, body, content_type)
@@ -164,6 +165,18 @@ def a_callback_is_what_its_service_sends(_, door, schedulers):
     assert door.call_back(token_of("o-1", "charge", 3), "[1]", None)[0] == 200 and schedulers.taken[-1][3]["command_id"] not in ids
     assert door.call_back(token_of("o-1", "charge", secret=OLDER))[0] == 200, "a token of a secret before"
     assert door.call_back(token, "x" * 65537, "text/plain")[0] == door.call_back(token, "\n" * 60000, "text/plain")[0] == 413
+
+
+def a_callback_that_is_cut_short_is_refused_and_may_be_sent_again(_, door, schedulers):
+    """Would catch: half a report that ends a step as a text, so that its service's whole one is late."""
+    token, count = token_of("o-1", "charge", 4), len(schedulers.taken)
+    for body in ('{"state": "settled", "sum": 14.', "[" * 40 + "]" * 40, "state=settled", b'{"name": "caf\xe9"}'):
+        for content_type in ("application/json", "application/json; charset=utf-8", "application/vnd.psp+json"):
+            status, _, data = door.call_back(token, body, content_type)
+            assert status == 400 and b"not the JSON that its Content-Type names" in data, (body, status, data)
+    assert re.search(rb"(byte|line|column) \d+", door.call_back(token, '{"state": "settled", "sum": 14.', "application/json")[2])
+    assert len(schedulers.taken) == count
+    assert door.call_back(token, '{"state": "settled", "sum": 14.00}', "application/json")[0] == 200
 
 
 def a_token_that_is_not_ours_is_as_a_step_that_there_is_not(_, door, schedulers):
@@ -247,6 +260,7 @@ def a_signal_over_http_is_its_client_s_and_a_callback_its_step_s(s):
         check_facts(s, [a_signal_goes_as_it_is_through_the_clients_own_exchange, an_answer_of_the_schedulers_is_a_status,
                         two_clients_with_one_key_get_each_its_own_answer, a_name_that_was_not_given_comes_back,
                         a_request_that_cannot_be_is_refused, a_callback_is_what_its_service_sends,
+                        a_callback_that_is_cut_short_is_refused_and_may_be_sent_again,
                         a_token_that_is_not_ours_is_as_a_step_that_there_is_not,
                         a_signal_without_an_answer_is_503_and_may_be_sent_again,
                         a_missing_exchange_is_named_and_disturbs_no_other_client, a_client_has_its_rate, the_secret_is_read_again,

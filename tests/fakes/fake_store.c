@@ -41,7 +41,8 @@ enum call_kind {
     CALL_SLOT,
     CALL_SLOTS,
     CALL_MATCH,
-    CALL_MATCHES
+    CALL_MATCHES,
+    CALL_LOST
 };
 #define MATCHES_MAX 4
 static struct call {
@@ -66,6 +67,7 @@ static struct call {
         mg_store_slots_fn *slots;
         mg_store_match_fn *match;
         mg_store_matches_fn *matches;
+        mg_store_lost_fn *lost;
     } fn;
     void *arg;
 } calls[CALLS_MAX];
@@ -320,6 +322,37 @@ static void slot_note(const struct mg_slot_write *slot)
     fake_store.last_slot.order_id = fake_store.last_slot.text = NULL;
 }
 
+/* Each signal is found once. */
+static void match_answer(struct call *call)
+{
+    const char *order_id = fake_store.match_order;
+    fake_store.match_order = NULL;
+    call->fn.match(call->arg, order_id, order_id != NULL ? &fake_store.match : NULL, NULL);
+}
+
+static void lost_answer(struct call *call)
+{
+    struct mg_lost_signal lost = {.signal = "approved", .signal_id = "s-1/psp"}, next = {.signal = ""};
+    snprintf(lost.key, sizeof(lost.key), "%s", fake_store.lost_key != NULL ? fake_store.lost_key : "");
+    int count = fake_store.lost_key != NULL ? 1 : 0;
+    fake_store.lost_key = NULL;
+    call->fn.lost(call->arg, &lost, count, &next, NULL);
+}
+
+/* True if the slot's schedule has made an order since the slot was judged. */
+static bool is_overlapped(const struct mg_order_write *write)
+{
+    struct mg_slot_row *row = &fake_store.slot_row;
+    if (write->slot == NULL || (write->slot->is_exclusive && write->slot->fired != row->fired)) {
+        return write->slot != NULL;
+    }
+    row->fired++;
+    if (fake_store.is_overlap_seen) {
+        row->open = mg_arena_copy(memory, mg_slice_of(write->record->order_id));
+    }
+    return false;
+}
+
 static void commit_answer(struct call *call)
 {
     enum fake_commit commit = fake_store.conflicts > 0 ? FAKE_COMMIT_CONFLICT : fake_store.next_commit;
@@ -335,6 +368,10 @@ static void commit_answer(struct call *call)
     for (int i = 0; i < call->count; i++) {
         if (commit == FAKE_COMMIT_CONFLICT && order_find(call->writes[i].record->order_id) != NULL) {
             fake_store_bump(call->writes[i].record->order_id);
+        }
+        if (commit != FAKE_COMMIT_UNKNOWN_LOST && is_overlapped(&call->writes[i])) {
+            call->writes[i].result = MG_WRITE_CONFLICT;
+            continue;
         }
         if (commit != FAKE_COMMIT_UNKNOWN_LOST) {
             write_apply(&call->writes[i]);
@@ -447,7 +484,10 @@ bool fake_store_answer(void)
         call.fn.slots(call.arg, fake_store.next_slots, fake_store.next_slot_count, NULL);
         break;
     case CALL_MATCH:
-        call.fn.match(call.arg, NULL, NULL, NULL);
+        match_answer(&call);
+        break;
+    case CALL_LOST:
+        lost_answer(&call);
         break;
     case CALL_MATCHES:
         call.fn.matches(call.arg, fake_store.is_matched ? ALL : NONE, NULL);
@@ -690,6 +730,13 @@ void mg_store_match_signal(struct mg_store *store, const struct mg_signal_query 
     call_add(CALL_MATCH, arg)->fn.match = done;
 }
 
+void mg_store_find_lost_signals(struct mg_store *store, const char *after_signal, const char *after_key,
+                                mg_store_lost_fn *done, void *arg)
+{
+    (void)store, (void)after_signal, (void)after_key;
+    call_add(CALL_LOST, arg)->fn.lost = done;
+}
+
 /* All are matched, or none. */
 void mg_store_find_matches(struct mg_store *store, const struct mg_wait_over *waits, int count,
                            mg_store_matches_fn *done, void *arg)
@@ -707,13 +754,8 @@ void mg_store_find_matches(struct mg_store *store, const struct mg_wait_over *wa
 void mg_store_refuse_signal(struct mg_store *store, const char *signal, const char *key,
                             const char *signal_id, mg_store_done_fn *done, void *arg)
 {
-    (void)store;
-    (void)signal;
-    (void)key;
-    (void)signal_id;
-    (void)done;
-    (void)arg;
-    abort();
+    (void)store, (void)signal, (void)key, (void)signal_id;
+    call_add(CALL_DONE, arg)->fn.done = done;
 }
 
 void mg_store_load_slot(struct mg_store *store, const char *schedule, int64_t slot_ms, mg_store_slot_fn *done,

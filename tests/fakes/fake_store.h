@@ -9,6 +9,7 @@
 
 #include "io/store/owed.h"
 #include "io/store/schedules.h"
+#include "io/store/signal_rows.h"
 
 enum fake_commit {
     FAKE_COMMIT_PLAIN,
@@ -61,9 +62,15 @@ struct fake_store {
     int64_t next_slots[MG_UPCOMING_MAX]; /* the answer to any question for instants */
     int next_slot_count, slot_loads, settled; /* settled: slots without a commit */
     bool is_matched;                          /* a signal is kept for each wait that is over */
-    char wait_over[128];            /* the first wait of the last question: order, signal, key, its end */
-    int looks;                      /* for kept signals; none is found */
-    int64_t slot_delay_ms;          /* of a slot that waits; 0: none does */
+    char wait_over[128]; /* the first wait of the last question: order, signal, key, its end */
+    int looks;           /* for kept signals */
+    /* What the next look finds; NULL: nothing. */
+    const char *match_order;
+    struct mg_kept_signal match;
+    const char
+        *lost_key; /* of a signal "approved" with the id "s-1/psp", whose look was lost; NULL: none was */
+    bool is_overlap_seen;  /* the order of a slot is open for the slots after it, as its row is read */
+    int64_t slot_delay_ms; /* of a slot that waits; 0: none does */
     struct mg_slot_write last_slot; /* settled, or of a commit */
     char last_slot_text[512];
 };

@@ -108,7 +108,7 @@ static const char *state(void)
 static void setup(void)
 {
     rig_start(&rig);
-    rig_admin(&rig, "DELETE FROM schedule; DELETE FROM operator_action");
+    rig_admin(&rig, "DELETE FROM schedule; DELETE FROM schedule_run; DELETE FROM operator_action");
     change(MG_SCHEDULE_LOAD, 0);
     ck_assert_int_eq(changed, MG_CHANGE_DONE);
 }
@@ -357,6 +357,86 @@ START_TEST(two_writers_of_one_slot_make_one_order)
 }
 END_TEST
 
+/* Would catch: several open orders of one schedule, which writers have judged at one moment, in one commit or
+ * in several. */
+START_TEST(of_several_orders_that_may_not_overlap_one_is_written)
+{
+    enum { ORDERS = 6 };
+    static struct rig other;
+    static struct firing firings[ORDERS];
+    struct mg_order_write writes[ORDERS];
+    rig_start(&other);
+    for (int i = 0; i < ORDERS; i++) {
+        static const char *const IDS[ORDERS] = {"run-0", "run-1", "run-2", "run-3", "run-4", "run-5"};
+        (void)fire(&firings[i], IDS[i], SLOT + i);
+        firings[i].slot.is_exclusive = true;
+        firings[i].slot.is_moved = false;
+        writes[i] = firings[i].write;
+    }
+    mg_store_commit(rig.store, writes, ORDERS / 2, rig_done, &rig);
+    mg_store_commit(other.store, &writes[ORDERS / 2], ORDERS / 2, rig_done, &other);
+    rig_wait_answer(&rig);
+    rig_wait_answer(&other);
+    int done = 0, conflicts = 0;
+    for (int i = 0; i < ORDERS; i++) {
+        done += writes[i].result == MG_WRITE_DONE;
+        conflicts += writes[i].result == MG_WRITE_CONFLICT;
+    }
+    ck_assert_int_eq(done, 1);
+    ck_assert_int_eq(conflicts, ORDERS - 1);
+    ck_assert_str_eq(
+        rig_value(&rig, "SELECT fired || ' ' || (SELECT count(*) FROM schedule_run) || ' ' ||"
+                        " (SELECT count(*) FROM order_process WHERE order_id LIKE 'run-%') FROM schedule"),
+        "1 1 1");
+    rig_finish(&other);
+}
+END_TEST
+
+/* Would catch: a backfill that is held up, and one that a slot after it does not see. */
+START_TEST(an_order_that_may_overlap_counts_for_the_others)
+{
+    static struct firing firings[3];
+    struct mg_order_write writes[3];
+    for (int i = 0; i < 3; i++) {
+        static const char *const IDS[] = {"run-0", "run-1", "run-2"};
+        writes[i] = *fire(&firings[i], IDS[i], SLOT + i);
+        firings[i].slot.is_moved = false;
+        firings[i].slot.is_exclusive = i == 2;
+        writes[i].slot = &firings[i].slot;
+    }
+    rig_commit(&rig, writes, 2);
+    ck_assert(writes[0].result == MG_WRITE_DONE && writes[1].result == MG_WRITE_DONE);
+    mg_store_load_slot(rig.store, "nightly", SLOT + 2, on_slot, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_int_eq(slot_row.fired, 2);
+    rig_commit(&rig, &writes[2], 1);
+    ck_assert_int_eq(writes[2].result, MG_WRITE_CONFLICT);
+    firings[2].slot.fired = 2;
+    rig_commit(&rig, &writes[2], 1);
+    ck_assert_int_eq(writes[2].result, MG_WRITE_DONE);
+}
+END_TEST
+
+/* Would catch: a schedule that is deleted and loaded again while one of its orders is open, and starts
+ * another. */
+START_TEST(open_orders_outlive_their_schedule)
+{
+    static struct firing firings[2];
+    struct mg_order_write writes[2] = {*fire(&firings[0], "run-0", SLOT),
+                                       *fire(&firings[1], "run-1", SLOT + HOUR)};
+    rig_commit(&rig, &writes[0], 1);
+    rig_commit(&rig, &writes[1], 1);
+    rig_admin(&rig, "UPDATE order_process SET process_state = 'processed' WHERE order_id = 'run-0'");
+    change(MG_SCHEDULE_DELETE, 1);
+    ck_assert_int_eq(changed, MG_CHANGE_DONE);
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(order_id, ' ') FROM schedule_run"), "run-1");
+    change(MG_SCHEDULE_LOAD, 0);
+    mg_store_load_slot(rig.store, "nightly", SLOT + 2 * HOUR, on_slot, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_str_eq(open_orders, "run-1");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store schedules");
@@ -372,6 +452,9 @@ int main(void)
     tcase_add_test(tests, due_slots_and_the_orders_before_are_found);
     tcase_add_test(tests, a_slot_that_waits_stays_the_next_one);
     tcase_add_test(tests, two_writers_of_one_slot_make_one_order);
+    tcase_add_test(tests, of_several_orders_that_may_not_overlap_one_is_written);
+    tcase_add_test(tests, an_order_that_may_overlap_counts_for_the_others);
+    tcase_add_test(tests, open_orders_outlive_their_schedule);
     suite_add_tcase(suite, tests);
     return store_main(suite, "schedules");
 }

@@ -170,6 +170,60 @@ START_TEST(a_kept_signal_is_of_one_order_whose_wait_is_over)
 }
 END_TEST
 
+static char lost[64];
+
+static void on_lost(void *arg, const struct mg_lost_signal *signals, int count,
+                    const struct mg_lost_signal *next, const struct mg_err *err)
+{
+    size_t len = 0;
+    lost[0] = '\0';
+    for (int i = 0; i < count; i++) {
+        len += (size_t)snprintf(&lost[len], sizeof(lost) - len, "%s/%s/%s ", signals[i].signal,
+                                signals[i].key, signals[i].signal_id);
+    }
+    ck_assert_str_eq(next->signal, "");
+    rig_done(arg, err);
+}
+
+static const char *lost_find(const char *after_key)
+{
+    mg_store_find_lost_signals(rig.store, after_key[0] != '\0' ? "paid" : "", after_key, on_lost, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    return lost;
+}
+
+/* Would catch: a kept signal and an order that wait for one another until the end; a look at each signal, or
+ * at one that is on its way, or that the order refuses. */
+START_TEST(a_kept_signal_for_which_an_order_waits_is_found)
+{
+    signal_add("a", "0", "NULL");
+    rig_admin(&rig, "UPDATE signal_by_key SET received_at = clock_timestamp() - interval '20 seconds'");
+    signal_add("b", "0", "NULL"); /* just now */
+    ck_assert_str_eq(lost_find(""), "");
+    wait_add("o-lost", "ch_1", 60);
+    ck_assert_str_eq(lost_find(""), "paid/ch_1/a ");
+    ck_assert_str_eq(lost_find("ch_0"), "paid/ch_1/a ");
+    ck_assert_str_eq(lost_find("ch_1"), "");
+    rig_admin(
+        &rig,
+        "UPDATE order_step SET open = '{\"key\":\"paid/ch_1\",\"from\":[\"client:shop\"],\"signals\":[]}'"
+        " WHERE order_id = 'o-lost' AND position = 0");
+    ck_assert_str_eq(lost_find(""), "");
+    rig_admin(
+        &rig,
+        "UPDATE order_step SET open = '{\"key\":\"paid/ch_1\",\"from\":[\"client:psp\"],\"signals\":[]}'"
+        " WHERE order_id = 'o-lost' AND position = 0");
+    ck_assert_str_eq(lost_find(""), "paid/ch_1/a ");
+    rig_admin(&rig, "UPDATE signal_by_key SET taken_by = 'o-1'");
+    ck_assert_str_eq(lost_find(""), "");
+    rig_admin(
+        &rig,
+        "UPDATE signal_by_key SET taken_by = NULL, received_at = clock_timestamp() - interval '7.1 days'");
+    ck_assert_str_eq(lost_find(""), "");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store signals");
@@ -178,6 +232,7 @@ int main(void)
     tcase_add_test(tests, old_signals_are_deleted_taken_or_not);
     tcase_add_test(tests, a_former_leader_deletes_no_signal);
     tcase_add_test(tests, a_kept_signal_is_of_one_order_whose_wait_is_over);
+    tcase_add_test(tests, a_kept_signal_for_which_an_order_waits_is_found);
     suite_add_tcase(suite, tests);
     return store_main(suite, "signals");
 }

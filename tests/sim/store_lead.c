@@ -119,6 +119,12 @@ static void count_minutes(struct sim_input *input, struct sim_output *output)
     }
 }
 
+static void find_lost_signals(struct sim_input *input, struct sim_output *output)
+{
+    (void)input;
+    sim_output_begin(output, 3);
+}
+
 void sim_no_keys(struct sim_input *input, struct sim_output *output)
 {
     (void)input;
@@ -137,6 +143,7 @@ const struct sim_statement SIM_LEAD_STATEMENTS[] = {
     SIM_SCALARS("ask_schedules", ask_schedules, false),
     SIM_SCALARS("forget_signals", forget_signals, true),
     SIM_SCALARS("count_minutes", count_minutes, false),
+    SIM_SCALARS("find_lost_signals", find_lost_signals, false),
     SIM_SCALARS("wake_keys", sim_no_keys, false),
     SIM_SCALARS("set_config('statement_timeout'", set_up_session, false),
     SIM_SCALARS("current_setting('fsync')", check_server, false),

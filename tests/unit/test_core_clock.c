@@ -144,12 +144,13 @@ END_TEST
  * more, because the clock was ahead by one when the service accepted the work. */
 START_TEST(work_that_was_accepted_by_a_clock_ahead_has_no_more_than_its_time)
 {
-    bool is_undone = _i == 1;
+    bool is_undone = _i >= 1, is_high_known = _i == 2;
     plan.steps[0].finish_within_ms = 60000;
     context.now_ms += 2 * HOUR_MS; /* no moment is 0 */
     submit();
     reply(0, MG_OUTCOME_ACCEPTED);
     context.now_ms -= HOUR_MS;
+    context.high_now_ms = is_high_known ? context.now_ms + HOUR_MS : 0;
     if (is_undone) {
         ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_GO);
         due(0);
@@ -163,6 +164,34 @@ START_TEST(work_that_was_accepted_by_a_clock_ahead_has_no_more_than_its_time)
     due(0);
     reply(0, is_undone ? MG_OUTCOME_ABSENT : MG_OUTCOME_ACCEPTED);
     ck_assert_int_eq(step->state, is_undone ? MG_STEP_UNDONE : MG_STEP_UNDO_PENDING);
+}
+END_TEST
+
+/* Catches: accepted work that is given up and undone as soon as the clock is right again, by a scheduler that
+ * knows nothing of its time back, because a poll of that time has cut the end of the work. */
+START_TEST(work_that_is_polled_while_the_clock_is_back_keeps_its_end)
+{
+    plan.steps[0].finish_within_ms = 600000;
+    context.now_ms += 2 * HOUR_MS;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    int64_t finish_by_ms = order.steps[0].finish_by_ms;
+    for (int i = 0; i < 3; i++) {
+        context.high_now_ms = context.now_ms + 5000;
+        context.now_ms = context.high_now_ms - HOUR_MS;
+        ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, order.steps[0].attempt), MG_GO);
+        context.high_now_ms += 1000; /* of the decision before */
+        reply(0, MG_OUTCOME_ACCEPTED);
+        ck_assert_int_eq(order.steps[0].finish_by_ms, finish_by_ms);
+        ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+        context.now_ms = context.high_now_ms;
+    }
+    context.high_now_ms =
+        _i == 0 ? 0 : finish_by_ms; /* the clock is right again, or its time is over before */
+    context.now_ms = _i == 0 ? context.now_ms : finish_by_ms - HOUR_MS;
+    due(0);
+    reply(0, MG_OUTCOME_ACCEPTED);
+    ck_assert_int_eq(order.steps[0].state, _i == 0 ? MG_STEP_WAITING : MG_STEP_UNDO_PENDING);
 }
 END_TEST
 
@@ -407,7 +436,8 @@ int main(void)
     tcase_add_test(tcase, quiet_is_cut_to_what_an_attempt_may_take);
     tcase_add_test(tcase, quiet_of_an_answer_is_cut_to_what_an_attempt_may_take);
     tcase_add_loop_test(tcase, polls_of_accepted_work_do_not_wait_for_a_clock_that_went_back, 0, 3);
-    tcase_add_loop_test(tcase, work_that_was_accepted_by_a_clock_ahead_has_no_more_than_its_time, 0, 2);
+    tcase_add_loop_test(tcase, work_that_was_accepted_by_a_clock_ahead_has_no_more_than_its_time, 0, 3);
+    tcase_add_loop_test(tcase, work_that_is_polled_while_the_clock_is_back_keeps_its_end, 0, 2);
     tcase_add_test(tcase, an_order_goes_on_when_the_clock_is_set_past_its_complete_by);
     tcase_add_test(tcase, an_order_that_no_supervisor_judges_goes_on);
     tcase_add_test(tcase, no_attempt_is_judged_that_the_clock_was_set_past);

@@ -235,6 +235,47 @@ START_TEST(a_callback_to_an_order_that_turns_back_is_late)
 }
 END_TEST
 
+/* Catches: a callback that is refused for good although its step is only about to be called. */
+START_TEST(a_callback_before_its_step_is_called_may_come_again)
+{
+    submit();
+    ck_assert_int_eq(order.steps[1].state, MG_STEP_PENDING);
+    ck_assert_int_eq(signal_come(1, MG_SIGNAL_FACT_DONE), MG_STALE_CAUSE);
+    ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(signal_come(1, MG_SIGNAL_FACT_DONE), MG_REFUSED);
+}
+END_TEST
+
+/* Catches: a payment that is settled after its undo, without an alert. */
+START_TEST(work_that_is_reported_done_after_its_undo_is_an_alert)
+{
+    work_accept();
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ACCEPTED), MG_GO);
+    ck_assert_int_eq(signal_come(0, MG_SIGNAL_FACT_KEPT), MG_REFUSED); /* it is still to be found out about */
+    let_be_quiet(0);
+    ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(signal_come(0, MG_SIGNAL_FACT_KEPT), MG_REFUSED); /* its undo is under way */
+    ck_assert(order.steps[0].state == MG_STEP_UNDO_RUNNING || due(0) == MG_GO);
+    ck_assert_int_eq(reply(0, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_CANCELLED);
+    const struct mg_order before = order;
+    ck_assert_int_eq(signal_come(0, MG_SIGNAL_FACT_KEPT), MG_GO);
+    ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_LATE_CALLBACK));
+    ck_assert_int_eq(decision.transition_count, 0);
+    ck_assert_int_eq(order.state, before.state);
+    ck_assert_int_eq(order.steps[0].state, before.steps[0].state);
+}
+END_TEST
+
+/* Catches: an alert about work that counts as done, as its poll has told. */
+START_TEST(work_that_counts_as_done_is_no_alert)
+{
+    work_accept();
+    ck_assert_int_eq(reply(0, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(signal_come(0, MG_SIGNAL_FACT_KEPT), MG_REFUSED);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("decide_signal");
@@ -256,6 +297,9 @@ int main(void)
     tcase_add_loop_test(cases, a_callback_moves_no_order_on_whose_time_is_over, 0, 2);
     tcase_add_test(cases, a_refusing_callback_proves_that_accepted_work_stands_nowhere);
     tcase_add_test(cases, a_callback_to_an_order_that_turns_back_is_late);
+    tcase_add_test(cases, a_callback_before_its_step_is_called_may_come_again);
+    tcase_add_test(cases, work_that_is_reported_done_after_its_undo_is_an_alert);
+    tcase_add_test(cases, work_that_counts_as_done_is_no_alert);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

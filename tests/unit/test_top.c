@@ -87,7 +87,7 @@ static void setup(void)
 static void teardown(void)
 {
     struct mg_table *const tables[] = {&view.leader, &view.services, &view.accepted, &view.figures,
-                                       &view.oldest, &view.failures, &view.causes};
+                                       &view.oldest, &view.failures, &view.causes,   &view.schedules};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         mg_table_free(tables[i]);
     }
@@ -413,6 +413,36 @@ START_TEST(ages_are_short)
 }
 END_TEST
 
+#define SCHEDULES "schedules|paused|paused_name|unloaded|unloaded_name|late|late_name|missed|missed_name\n"
+
+static const char *line_of(const char *begin)
+{
+    struct mg_top_place whole = {.width = 120};
+    draw(&whole);
+    for (int row = 0; row < SCREEN_ROWS; row++) {
+        if (strncmp(screen.text[row], begin, strlen(begin)) == 0) {
+            return screen.text[row];
+        }
+    }
+    return "";
+}
+
+/* Catches: a schedule that is late, while the screen says "well". */
+START_TEST(schedules_have_a_line_if_there_are_any)
+{
+    ck_assert_str_eq(line_of("schedules"), "");
+    set(&view.schedules, SCHEDULES "3|1|weekly|0||0||0|");
+    ck_assert_str_eq(line_of("schedules"), "schedules  3, 1 paused (weekly)");
+    ck_assert_str_ne(line_of("well"), "");
+    set(&view.schedules, SCHEDULES "3|0||1|yearly|1|nightly|2|hourly");
+    ck_assert_str_eq(line_of("schedules"),
+                     "schedules  3, 1 late (nightly), 2 without an order for a slot (hourly), "
+                     "1 without a workflow (yearly)");
+    ck_assert_ptr_nonnull(
+        strstr(line_of("NOT WELL"), "schedule nightly is late; schedule yearly has no workflow"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("top");
@@ -430,6 +460,7 @@ int main(void)
     tcase_add_test(tcase, alerts_keep_their_places);
     tcase_add_test(tcase, each_row_leads_on);
     tcase_add_test(tcase, ages_are_short);
+    tcase_add_test(tcase, schedules_have_a_line_if_there_are_any);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

@@ -87,7 +87,7 @@ enum mg_pg_fault {
     MG_PG_WRONG, /* the same fails again with any: a missing table or right, a damaged row, or a bug */
 };
 
-#define MG_PG_STATEMENTS_MAX 15 /* in one call; none of ours has more */
+#define MG_PG_STATEMENTS_MAX 16 /* in one call; none of ours has more */
 
 struct mg_pg_answer {
     const struct mg_rows *rows[MG_PG_STATEMENTS_MAX]; /* one for each statement, if `err` is NULL */

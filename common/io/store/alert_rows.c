@@ -78,7 +78,8 @@ static const struct mg_many_sql WRITE_ALERTS_FENCED = {
 /* These alerts report a single event, so no cause can end: an ack closes them. That includes alerts acked by
  * a tool that did not know their code. */
 /* clang-format off */
-#define HAPPENED_ONCE "a.code IN ('poisoned', 'bulk_stopped', 'newer_version', 'statuses_given_up', 'schedule_missed')"
+#define HAPPENED_ONCE "a.code IN ('poisoned', 'bulk_stopped', 'newer_version', 'statuses_given_up', 'schedule_missed', " \
+    "'late_callback')"
 /* $1 alert, $2 by, $3 reason. The causes are those of report_alert_causes.sql. */
 static const struct mg_sql ACK_ALERT = {
     "ack_alert",

@@ -36,6 +36,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "core/backoff.h"
+#include "io/store/schedules.h"
 #include "io/store/store_private.h"
 
 /* Deadlocks are rare, since rows are written in the order of their ids. Five in a row have another cause. */
@@ -75,6 +76,14 @@ static const struct mg_sql FIND_TAKEN = {
     "SELECT DISTINCT i.n FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS i(n, signal, key, signal_id)"
     " JOIN signal_by_key k ON k.signal = i.signal AND k.key = i.key AND k.signal_id = i.signal_id WHERE k.taken_by IS NOT NULL"};
 
+/* The orders of slots whose schedule has made another order since they were judged, or makes another one in
+ * this commit, or is gone. */
+static const struct mg_sql FIND_OVERLAPS = {
+    "find_overlaps",
+    "SELECT i.n FROM (SELECT n, name, fired, row_number() OVER (PARTITION BY name ORDER BY n) AS place"
+    "  FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS t(n, name, fired)) i LEFT JOIN schedule s ON s.name = i.name"
+    " WHERE s.name IS NULL OR (i.fired IS NOT NULL AND (s.fired <> i.fired OR i.place > 1))"};
+
 /* The orders with a row that another session has locked against writes. */
 static const struct mg_sql FIND_LOCKED = {
     "find_locked", "WITH orders_left AS MATERIALIZED (SELECT order_id FROM order_process"
@@ -102,8 +111,9 @@ static const struct mg_sql END_STALLED = {
     " AND usename = current_user AND pid <> pg_backend_pid() AND state = 'active'"
     " AND wait_event = 'ClientRead' AND state_change < clock_timestamp() - interval '5 s'"};
 
-static_assert(2 + MG_STORE_WRITE_STATEMENTS + MG_STORE_LINE_STATEMENTS <= MG_PG_STATEMENTS_MAX,
-              "one call sends them all, that of slots, and the one that hastens them");
+#define STATEMENTS (MG_STORE_WRITE_STATEMENTS + MG_STORE_SLOT_STATEMENTS + MG_STORE_LINE_STATEMENTS)
+static_assert(STATEMENTS + 1 <= MG_PG_STATEMENTS_MAX,
+              "one call sends them all, and the one that hastens them");
 
 struct range {
     int from, to; /* indices into `sorted`, half open */
@@ -339,9 +349,48 @@ static void conflicts_found(struct commit_job *job, const struct mg_pg_answer *r
     run_next(job);
 }
 
-static void on_taken(void *arg, const struct mg_pg_answer *reply)
+static bool has_slot(const struct commit_job *job)
+{
+    const struct range range = job->ranges[job->range_count - 1];
+    for (int i = range.from; i < range.to; i++) {
+        if (job->writes[job->sorted[i]].slot != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void on_overlaps(void *arg, const struct mg_pg_answer *reply)
 {
     conflicts_found(arg, reply, NULL);
+}
+
+static void ask_overlaps(struct commit_job *job)
+{
+    const struct range range = job->ranges[job->range_count - 1];
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    int n = mg_pg_add_array(&params, MG_PG_INT), name = mg_pg_add_array(&params, MG_PG_TEXT),
+        fired = mg_pg_add_array(&params, MG_PG_INT);
+    for (int i = range.from; i < range.to; i++) {
+        const struct mg_slot_write *slot = job->writes[job->sorted[i]].slot;
+        if (slot != NULL) {
+            mg_pg_push_int(&params, n, job->sorted[i]);
+            mg_pg_push_text(&params, name, mg_slice_of(slot->schedule));
+            if (slot->is_exclusive) {
+                mg_pg_push_int(&params, fired, slot->fired);
+            } else {
+                mg_pg_push_null(&params, fired);
+            }
+        }
+    }
+    mg_store_send_one(job->base.store, &FIND_OVERLAPS, &params, on_overlaps, job);
+}
+
+static void on_taken(void *arg, const struct mg_pg_answer *reply)
+{
+    struct commit_job *job = arg;
+    conflicts_found(job, reply, has_slot(job) ? ask_overlaps : NULL);
 }
 
 static void ask_taken(struct commit_job *job)
@@ -366,7 +415,7 @@ static void ask_taken(struct commit_job *job)
 static void on_conflicts(void *arg, const struct mg_pg_answer *reply)
 {
     struct commit_job *job = arg;
-    conflicts_found(job, reply, has_taken(job) ? ask_taken : NULL);
+    conflicts_found(job, reply, has_taken(job) ? ask_taken : has_slot(job) ? ask_overlaps : NULL);
 }
 
 static void on_locks(void *arg, const struct mg_pg_answer *reply)
@@ -524,7 +573,7 @@ static void run_next(struct commit_job *job)
     struct range range = job->ranges[job->range_count - 1];
     struct mg_store_write write;
     struct mg_store_lines lines;
-    struct mg_pg_statement statements[MG_STORE_WRITE_STATEMENTS + MG_STORE_LINE_STATEMENTS + 2];
+    struct mg_pg_statement statements[STATEMENTS + 1];
     int count = 0;
     mg_store_write_begin(&write);
     mg_store_lines_begin(&lines);

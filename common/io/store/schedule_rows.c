@@ -13,7 +13,8 @@ static_assert(MG_SCHEDULES_MAX == MG_SQL_report_schedules_schedules_max, "the sa
 
 #define UPCOMING_SIZE (MG_UPCOMING_MAX * 21) /* a number of 64 bits and a blank */
 
-const struct mg_sql MG_STORE_SETTLE_SLOTS = MG_SQL_OF(settle_slots);
+const struct mg_sql MG_STORE_SETTLE_SLOTS = MG_SQL_OF(settle_slots),
+                    MG_STORE_HOLD_SLOTS = MG_SQL_OF(hold_slots);
 
 const char *mg_slot_end_name(enum mg_slot_end end)
 {
@@ -55,7 +56,8 @@ static void on_slot(void *arg, const struct mg_pg_answer *reply)
         ORDER_ID,
         OPEN,
         ENDED_AT,
-        IS_ALERTED
+        IS_ALERTED,
+        FIRED
     };
     struct slot_job *job = arg;
     struct mg_err err;
@@ -78,6 +80,7 @@ static void on_slot(void *arg, const struct mg_pg_answer *reply)
         row.open = mg_rows_value(rows, 0, OPEN);
         row.ended_at_ms = mg_rows_int(rows, 0, ENDED_AT);
         row.is_alerted = mg_rows_bool(rows, 0, IS_ALERTED);
+        row.fired = mg_rows_int(rows, 0, FIRED);
     }
     job->done(job->base.arg, &row, NULL);
 }
@@ -180,6 +183,23 @@ void mg_store_slots_add(struct mg_pg_params *params, const struct mg_slot_write 
     mg_pg_push_int(params, MG_SQL_settle_slots_versions, (int64_t)slot->version);
     mg_pg_push_text(params, MG_SQL_settle_slots_upcoming, mg_slice_of(slot->is_moved ? upcoming : NULL));
     mg_pg_push_time(params, MG_SQL_settle_slots_next_at, slot->next_at_ms);
+}
+
+void mg_store_holds_begin(struct mg_pg_params *params)
+{
+    mg_pg_params_init(params);
+    (void)mg_pg_add_array(params, MG_PG_TEXT);
+    (void)mg_pg_add_array(params, MG_PG_INT);
+}
+
+void mg_store_holds_add(struct mg_pg_params *params, const struct mg_slot_write *slot)
+{
+    mg_pg_push_text(params, MG_SQL_hold_slots_names, mg_slice_of(slot->schedule));
+    if (slot->is_exclusive) {
+        mg_pg_push_int(params, MG_SQL_hold_slots_fired, slot->fired);
+    } else {
+        mg_pg_push_null(params, MG_SQL_hold_slots_fired);
+    }
 }
 
 void mg_store_settle_slot(struct mg_store *store, const struct mg_slot_write *slot, mg_store_done_fn *done,

@@ -33,7 +33,11 @@ struct mg_slot_write {
     const char *text; /* why there is no order; "" */
     const char *by;
     uint64_t version; /* of the schedule, as read; another one is not moved */
-    bool is_moved;    /* the slot is the schedule's next one: these come next */
+    /* An order of a slot that may overlap no other. If the schedule has made one since its `fired` was read,
+     * or is gone, the order's write is in conflict. */
+    bool is_exclusive;
+    int64_t fired;
+    bool is_moved; /* the slot is the schedule's next one: these come next */
     int upcoming_count;
     int64_t upcoming[MG_UPCOMING_MAX], next_at_ms;
 };
@@ -45,6 +49,7 @@ struct mg_slot_row {
     struct mg_slice definition;
     uint64_t version;
     bool is_paused;
+    int64_t fired;                    /* orders that it has made; rises with each */
     int64_t next_slot_ms, next_at_ms; /* 0: it has no slot any more */
     int64_t now_ms, slot_civil_ms, now_civil_ms;
     bool has_order; /* of the slot, by its row */

@@ -13,9 +13,11 @@ static const struct mg_sql MATCH_SIGNAL = MG_SQL_OF(match_signal);
 static const struct mg_sql REFUSE_SIGNAL = MG_SQL_OF(refuse_signal);
 static const struct mg_sql FIND_MATCHES = MG_SQL_OF(find_matches);
 static const struct mg_sql FORGET_SIGNALS = MG_SQL_OF(forget_signals);
+static const struct mg_sql FIND_LOST_SIGNALS = MG_SQL_OF(find_lost_signals);
 
 static_assert(MG_SQL_forget_signals_kept_days == MG_SQL_match_signal_kept_days &&
-                  MG_SQL_find_matches_kept_days == MG_SQL_match_signal_kept_days,
+                  MG_SQL_find_matches_kept_days == MG_SQL_match_signal_kept_days &&
+                  MG_SQL_find_lost_signals_kept_days == MG_SQL_match_signal_kept_days,
               "the same");
 /* A match is found at the last moment, and its commit follows: the row of such a signal must still be there.
  */
@@ -167,6 +169,47 @@ void mg_store_find_matches(struct mg_store *store, const struct mg_wait_over *wa
         mg_pg_push_int(&params, ENDS_AT, waits[i].ends_at_ms);
     }
     mg_store_send_one(store, &FIND_MATCHES, &params, mg_store_job_answer, job);
+}
+
+/* ---- lost looks ---- */
+
+struct lost_job {
+    struct mg_store_job base;
+    mg_store_lost_fn *done;
+};
+
+static void on_lost(void *arg, const struct mg_pg_answer *reply)
+{
+    enum { SIGNAL, KEY, SIGNAL_ID };
+    struct lost_job *job = arg;
+    struct mg_lost_signal signals[MG_LOST_SIGNALS_MAX + 1], next = {.signal = ""};
+    struct mg_err err;
+    int count = 0;
+    if (reply->err != NULL) {
+        job->done(job->base.arg, NULL, 0, &next, mg_store_error(reply, "look for lost signals", &err));
+        return;
+    }
+    const struct mg_rows *rows = reply->rows[0];
+    for (int row = 0; row < mg_rows_count(rows) && row <= MG_LOST_SIGNALS_MAX; row++) {
+        struct mg_lost_signal *signal = mg_rows_is_null(rows, row, SIGNAL_ID) ? &next : &signals[count++];
+        mg_rows_copy(rows, row, SIGNAL, signal->signal, sizeof(signal->signal));
+        mg_rows_copy(rows, row, KEY, signal->key, sizeof(signal->key));
+        mg_rows_copy(rows, row, SIGNAL_ID, signal->signal_id, sizeof(signal->signal_id));
+    }
+    job->done(job->base.arg, signals, count, &next, NULL);
+}
+
+void mg_store_find_lost_signals(struct mg_store *store, const char *after_signal, const char *after_key,
+                                mg_store_lost_fn *done, void *arg)
+{
+    struct lost_job *job = mg_store_job_create(store, sizeof(*job), on_lost, arg, NULL);
+    struct mg_pg_params params;
+    job->done = done;
+    mg_pg_params_init(&params);
+    mg_pg_add_text(&params, mg_slice_of(after_signal));
+    mg_pg_add_text(&params, mg_slice_of(after_key));
+    mg_pg_add_int(&params, MG_LOST_SIGNALS_MAX);
+    mg_store_send_one(store, &FIND_LOST_SIGNALS, &params, mg_store_job_answer, job);
 }
 
 /* ---- for the supervisor ---- */

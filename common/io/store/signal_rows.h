@@ -64,6 +64,18 @@ void mg_store_find_matches(struct mg_store *store, const struct mg_wait_over *wa
 void mg_store_refuse_signal(struct mg_store *store, const char *signal, const char *key,
                             const char *signal_id, mg_store_done_fn *done, void *arg);
 
+/* A kept signal for which an order waits: the look that finds the other was lost. */
+struct mg_lost_signal {
+    char signal[MG_NAME_MAX + 1], key[MG_KEPT_TEXT_MAX + 1], signal_id[MG_KEPT_TEXT_MAX + 1];
+};
+#define MG_LOST_SIGNALS_MAX 100
+/* At most 10,000 kept signals are read, those after a key (both "": from the first on). `next`: its signal
+ * and key are where the next question goes on, "" from the first. */
+typedef void mg_store_lost_fn(void *arg, const struct mg_lost_signal *signals, int count,
+                              const struct mg_lost_signal *next, const struct mg_err *err);
+void mg_store_find_lost_signals(struct mg_store *store, const char *after_signal, const char *after_key,
+                                mg_store_lost_fn *done, void *arg);
+
 /* ---- for the supervisor ---- */
 
 struct mg_kept_figures {

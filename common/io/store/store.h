@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 43 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 44 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -62,8 +62,8 @@ void mg_store_destroy(struct mg_store *store); /* open calls end without an answ
 enum mg_class mg_store_set_dsn(struct mg_store *store, const char *dsn, struct mg_err *err) MG_MUSTCHECK;
 bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size);
 enum mg_reach mg_store_reach(const struct mg_store *store); /* of the last attempt to connect */
-/* The database's clock as it was read at the last connect, and when this was asked for. With it a process
- * that has no work for a while notices that the clock was set meanwhile (core/far_clock.h). */
+/* The database's clock as it was read by the last connect or probe, and when this was asked for. With it a
+ * process that has no work for a while notices that the clock was set meanwhile (core/far_clock.h). */
 int64_t mg_store_clock_ms(const struct mg_store *store, int64_t *ret_asked_boot_ms);
 /* At the last connect: why commits wait for a synchronous standby; "": they did not, or a heartbeat has been
  * kept since. */
@@ -262,7 +262,8 @@ struct mg_slot_write;
 
 enum mg_write_result {
     MG_WRITE_DONE,
-    MG_WRITE_CONFLICT, /* the version has changed, or the order exists: load and decide again */
+    /* The version has changed, the order exists, or its schedule has made another: load and decide again. */
+    MG_WRITE_CONFLICT,
     /* The database refuses this order's rows, and has stored another's since. `text` has the reason. */
     MG_WRITE_REFUSED,
     MG_WRITE_UNTRIED, /* not stored and not judged: the time for the whole commit was over */

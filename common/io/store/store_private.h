@@ -42,7 +42,7 @@ struct mg_store {
     enum { MG_STORE_UNKNOWN, MG_STORE_UP, MG_STORE_DOWN } state;
     char reason[MG_ERR_TEXT_MAX];          /* why it is down */
     enum mg_reach reach;                   /* of the last attempt to connect */
-    int64_t clock_ms, clock_asked_boot_ms; /* the server's clock at the last connect */
+    int64_t clock_ms, clock_asked_boot_ms; /* the server's clock at the last connect or probe */
     int64_t
         given_up_boot_ms; /* when a search for an order that can be written found none; 0: never (commit.c) */
     bool is_written_since;        /* and an order was written after that */
@@ -136,10 +136,14 @@ int mg_store_index_of(const struct mg_rows *rows, int row, int count, struct mg_
 /* The rows of any number of orders, by statement. */
 #define MG_STORE_WRITE_STATEMENTS 10
 #define MG_STORE_LINE_STATEMENTS  3
+#define MG_STORE_SLOT_STATEMENTS  2
 struct mg_store_write {
     struct mg_pg_params params[MG_STORE_WRITE_STATEMENTS];
     int64_t row_counts[MG_STORE_WRITE_STATEMENTS];
-    struct mg_pg_params *slots; /* of orders that schedules made; NULL: of none. Owned */
+    struct mg_slot_params *slots; /* of orders that schedules made; NULL: of none. Owned */
+};
+struct mg_slot_params {
+    struct mg_pg_params holds, ends;
 };
 /* The moves of orders in the lines of their keys (store/line_rows.c); without a move there is no statement.
  */
@@ -157,14 +161,17 @@ void mg_store_lines_take(const struct mg_rows *rows, struct mg_order_write *writ
 void mg_store_lines_finish(struct mg_store_lines *lines);
 void mg_store_write_begin(struct mg_store_write *write);
 void mg_store_write_add(struct mg_store_write *write, const struct mg_order_write *from);
-/* The statements of the added rows, at most MG_STORE_WRITE_STATEMENTS and one for slots, to be sent as one
- * call. */
+/* The statements of the added rows, at most MG_STORE_WRITE_STATEMENTS and MG_STORE_SLOT_STATEMENTS, to be
+ * sent as one call. */
 int mg_store_write_list(struct mg_store_write *write, struct mg_pg_statement *ret_statements);
 void mg_store_write_finish(struct mg_store_write *write);
 
-/* schedule_rows.c: the parameters of the statement that records slots. */
+/* schedule_rows.c: the parameters of the statements that record slots, and that count the orders of their
+ * schedules. */
 struct mg_slot_write; /* store/schedules.h */
-extern const struct mg_sql MG_STORE_SETTLE_SLOTS;
+extern const struct mg_sql MG_STORE_SETTLE_SLOTS, MG_STORE_HOLD_SLOTS;
+void mg_store_holds_begin(struct mg_pg_params *params);
+void mg_store_holds_add(struct mg_pg_params *params, const struct mg_slot_write *slot);
 void mg_store_slots_begin(struct mg_pg_params *params);
 void mg_store_slots_add(struct mg_pg_params *params, const struct mg_slot_write *slot);
 

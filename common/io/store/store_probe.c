@@ -2,6 +2,7 @@
  * Whether the database answers and has room, probed regularly, since an idle session detects neither. The
  * probe spills some rows to a temporary file, so a full disk refuses it (53100). It needs no right and leaves
  * nothing. It waits behind all earlier calls of the session: without an answer the whole session is stuck.
+ * Its answer has the server's clock, for processes without other questions.
  */
 #include <assert.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static const struct mg_sql SHRINK = {"probe_memory", "SELECT set_config('work_me
 static const struct mg_sql SPILL = {
     "probe_room",
     "WITH spilled AS MATERIALIZED (SELECT repeat('x', 1000) AS row FROM generate_series(1, 200))"
-    " SELECT sum(length(row)) FROM spilled"};
+    " SELECT sum(length(row)), " MG_SQL_MS(MG_SQL_NOW) " FROM spilled"};
 /* clang-format on */
 
 static void on_repeated(void *arg, const struct mg_rows *rows, const struct mg_err *err)
@@ -47,6 +48,16 @@ static void on_probed(void *arg, const struct mg_err *err)
     store->probed_boot_ms = 0;
 }
 
+static void on_answered(void *arg, const struct mg_pg_answer *answer)
+{
+    struct mg_store_done_job *job = arg;
+    if (answer->err == NULL) {
+        job->base.store->clock_ms = mg_rows_int(answer->rows[1], 0, 1);
+        job->base.store->clock_asked_boot_ms = job->base.store->probed_boot_ms;
+    }
+    mg_store_done_job_answer(job, answer);
+}
+
 void mg_store_probe(struct mg_store *store)
 {
     if (store->state == MG_STORE_UP) {
@@ -61,5 +72,5 @@ void mg_store_probe(struct mg_store *store)
     const struct mg_pg_statement statements[] = {{&SHRINK, NULL}, {&SPILL, NULL}};
     struct mg_store_done_job *job = mg_store_done_job_create(store, on_probed, store);
     store->probed_boot_ms = mg_clock_boot_ms();
-    mg_store_send(store, statements, 2, mg_store_done_job_answer, job);
+    mg_store_send(store, statements, 2, on_answered, job);
 }

@@ -113,7 +113,8 @@ static_assert(OLD_ORDER_COUNT < MG_PG_PARAMS_MAX && NEW_ORDER_COUNT <= MG_PG_PAR
                   NEW_LABEL_COUNT <= MG_PG_PARAMS_MAX && NEW_EVENT_COUNT <= MG_PG_PARAMS_MAX &&
                   NEW_ALERT_COUNT <= MG_PG_PARAMS_MAX,
               "a parameter for each column, and one for the guard");
-static_assert(MG_STORE_WRITE_STATEMENTS + 2 <= MG_PG_STATEMENTS_MAX, "one call sends them all");
+static_assert(MG_STORE_WRITE_STATEMENTS + MG_STORE_SLOT_STATEMENTS + 1 <= MG_PG_STATEMENTS_MAX,
+              "one call sends them all");
 static_assert(MG_PG_PARAMS_MAX == 40, "NUMBERED has as many numbers");
 
 /* In the order of sending: guarded ones first. Alerts are closed before others are opened; for each (code,
@@ -366,9 +367,11 @@ static void push_slot(struct mg_store_write *write, const struct mg_slot_write *
             write->params[INSERT_EVENTS].failed = write->params[INSERT_EVENTS].is_out_of_memory = true;
             return;
         }
-        mg_store_slots_begin(write->slots);
+        mg_store_holds_begin(&write->slots->holds);
+        mg_store_slots_begin(&write->slots->ends);
     }
-    mg_store_slots_add(write->slots, slot);
+    mg_store_holds_add(&write->slots->holds, slot);
+    mg_store_slots_add(&write->slots->ends, slot);
 }
 
 void mg_store_write_add(struct mg_store_write *write, const struct mg_order_write *from)
@@ -414,7 +417,8 @@ int mg_store_write_list(struct mg_store_write *write, struct mg_pg_statement *re
         ret_statements[count++] = (struct mg_pg_statement){&STATEMENTS[i], &write->params[i]};
     }
     if (write->slots != NULL) {
-        ret_statements[count++] = (struct mg_pg_statement){&MG_STORE_SETTLE_SLOTS, write->slots};
+        ret_statements[count++] = (struct mg_pg_statement){&MG_STORE_HOLD_SLOTS, &write->slots->holds};
+        ret_statements[count++] = (struct mg_pg_statement){&MG_STORE_SETTLE_SLOTS, &write->slots->ends};
     }
     return count;
 }
@@ -425,7 +429,8 @@ void mg_store_write_finish(struct mg_store_write *write)
         mg_pg_params_finish(&write->params[i]);
     }
     if (write->slots != NULL) {
-        mg_pg_params_finish(write->slots);
+        mg_pg_params_finish(&write->slots->holds);
+        mg_pg_params_finish(&write->slots->ends);
         free(write->slots);
     }
 }

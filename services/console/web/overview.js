@@ -20,6 +20,7 @@ const ABOUT_ORDERS = { // texts of alerts about orders, for one order and for se
   outcome_unknown: ["order has a step with unknown outcome", "orders have a step with unknown outcome"],
   undo_failed: ["order could not be undone", "orders could not be undone"],
   set_aside: ["order is set aside", "orders are set aside"],
+  late_callback: ["order was reported as done after its undo", "orders were reported as done after their undo"],
   state_lost: ["order has lost confirmed state", "orders have lost confirmed state"],
 };
 

@@ -276,6 +276,27 @@ START_TEST(an_order_closes_the_alert_about_its_schedule)
 }
 END_TEST
 
+/* Would catch: several orders of one schedule, since each of its slots was judged before the others were
+ * stored. */
+START_TEST(of_two_slots_at_one_moment_one_makes_an_order)
+{
+    char second[MG_UUID_SIZE];
+    static const char *const OVERLAPS[] = {"", ",\"overlap\":\"queue\"", ",\"overlap\":\"allow\""};
+    bool may_overlap = _i == 2;
+    schedule_is(OVERLAPS[_i]);
+    fake_store.is_overlap_seen = true;
+    mg_schedule_order_id("nightly", SLOT + 1, second);
+    stage_command("f-1 %s fire schedule=nightly slot=\"" SLOT_AT "\" by=ann", order_id);
+    stage_command("f-2 %s fire schedule=nightly slot=\"2026-03-29T01:30:00.001Z\" by=bob to=tool", second);
+    stage_settle();
+    ck_assert_int_eq(stage_order(order_id), MG_ORDER_PROCESSING);
+    ck_assert(may_overlap == (fake_store_order(second) != NULL));
+    ck_assert(may_overlap || was_told("of an earlier slot has not ended"));
+    ck_assert_int_eq(fake_store.slot_loads, may_overlap ? 2 : 3); /* the second is judged anew */
+    ck_assert_int_eq(fake_broker.acked, 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("slots");
@@ -297,6 +318,7 @@ int main(void)
     tcase_add_test(tests, an_earlier_order_is_cancelled_with_the_commit_of_the_later_one);
     tcase_add_test(tests, a_supervisors_command_ends_when_the_row_cannot_be_read);
     tcase_add_test(tests, an_order_closes_the_alert_about_its_schedule);
+    tcase_add_loop_test(tests, of_two_slots_at_one_moment_one_makes_an_order, 0, 3);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

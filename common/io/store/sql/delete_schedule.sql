@@ -1,5 +1,5 @@
--- Deletes a schedule in this version, with the rows of its slots and its alert; its orders stay. No row: it has another version, or
--- there is no such schedule.
+-- Deletes a schedule in this version, with the rows of its slots and its alert; its orders stay. Slots whose orders have not ended stay,
+-- too: by these, a later schedule of the same name is held back. No row: it has another version, or there is no such schedule.
 -- In this folder: psql -f delete_schedule.sql, with the values below.
 \set name 'nightly'
 \set version '1'
@@ -10,6 +10,14 @@ WITH written AS (
     DELETE FROM schedule
     WHERE name = :'name'::text AND version = :'version'::bigint
     RETURNING version, definition
+),
+forgotten AS (
+    DELETE FROM schedule_run r
+    USING written
+    WHERE r.name = :'name'::text AND NOT EXISTS (
+            SELECT FROM order_process p
+            WHERE p.order_id = r.order_id AND p.process_state NOT IN ('processed', 'compensated', 'cancelled')
+        )
 ),
 closed AS (
     UPDATE operator_alert a

@@ -32,7 +32,8 @@ SELECT s.definition, s.version, s.is_paused, floor(extract(epoch FROM s.next_slo
         ) o
         WHERE o.process_state IN ('processed', 'compensated', 'cancelled')
     ) AS ended_at,
-    EXISTS (SELECT FROM operator_alert a WHERE a.code = 'schedule_missed' AND a.subject = s.name AND a.closed_at IS NULL) AS is_alerted
+    EXISTS (SELECT FROM operator_alert a WHERE a.code = 'schedule_missed' AND a.subject = s.name AND a.closed_at IS NULL) AS is_alerted,
+    s.fired
 FROM clock k
 CROSS JOIN schedule s
 LEFT JOIN schedule_run r ON r.name = s.name AND r.slot = k.slot
