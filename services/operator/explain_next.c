@@ -89,20 +89,33 @@ static void again_write(const struct outlook *outlook)
     }
 }
 
-/* "undo flight, hotel; the client is told compensated" */
-static void ending_write(const struct outlook *outlook, const struct mg_ending *ending)
+/* "undo flight, hotel; " of the steps besides `except`. */
+static void undos_write(const struct outlook *outlook, const struct mg_ending *ending, int except)
 {
     struct mg_buf *out = outlook->out;
-    for (int i = 0; i < ending->undone_count && i < UNDOES_NAMED; i++) {
-        mg_buf_printf(out, "%s%s", i == 0 ? "undo " : ", ", outlook->workflow->steps[ending->undone[i]].name);
+    int count = 0;
+    for (int i = 0; i < ending->undone_count; i++) {
+        if (ending->undone[i] != except && count++ < UNDOES_NAMED) {
+            mg_buf_printf(out, "%s%s", count == 1 ? "undo " : ", ",
+                          outlook->workflow->steps[ending->undone[i]].name);
+        }
     }
-    if (ending->undone_count > UNDOES_NAMED) {
-        mg_buf_printf(out, " and %d more", ending->undone_count - UNDOES_NAMED);
+    if (count > UNDOES_NAMED) {
+        mg_buf_printf(out, " and %d more", count - UNDOES_NAMED);
     }
-    mg_buf_append_text(out, ending->undone_count > 0 ? "; " : "");
-    if (ending->state == MG_ORDER_ERROR) {
-        mg_buf_append_text(out, "an operator must decide; ");
+    mg_buf_append_text(out, count > 0 ? "; " : "");
+}
+
+/* "undo flight, hotel; the client is told compensated" */
+static void ending_write(const struct outlook *outlook, const struct mg_ending *ending, int except)
+{
+    struct mg_buf *out = outlook->out;
+    if (ending->state == MG_ORDER_PROCESSED) {
+        mg_buf_append_text(out, "the order goes on");
+        return;
     }
+    undos_write(outlook, ending, except);
+    mg_buf_append_text(out, ending->state == MG_ORDER_ERROR ? "an operator must decide; " : "");
     mg_buf_printf(out, "the client is told %s", mg_order_state_name(ending->state));
 }
 
@@ -110,16 +123,18 @@ static void failure_write(const struct outlook *outlook, const char *before)
 {
     if (outlook->forecast->failed.is_known) {
         mg_buf_append_text(outlook->out, before);
-        ending_write(outlook, &outlook->forecast->failed);
+        ending_write(outlook, &outlook->forecast->failed, -1);
     }
 }
 
-/* An order on its way back shows the way to its end. */
+/* An order on its way back has its way to the end. */
 static void success_write(const struct outlook *outlook)
 {
-    if (outlook->forecast->request.kind == MG_KIND_UNDO || outlook->forecast->request.asks_undone) {
+    const struct mg_forecast *forecast = outlook->forecast;
+    bool is_backward = forecast->request.kind == MG_KIND_UNDO || forecast->request.asks_undone;
+    if (is_backward && forecast->succeeded.is_known) {
         mg_buf_append_text(outlook->out, "; then ");
-        ending_write(outlook, &outlook->forecast->succeeded);
+        ending_write(outlook, &forecast->succeeded, outlook->step);
     }
 }
 
@@ -139,9 +154,11 @@ static void request_coming(const struct outlook *outlook)
         moment_write(outlook->out, " at ", forecast->at_ms);
     }
     attempt_write(outlook->out, ", ", &forecast->request);
-    again_write(outlook);
-    failure_write(outlook, forecast->again.is_known ? "; if that fails: " : "; if it fails: ");
     success_write(outlook);
+    again_write(outlook);
+    failure_write(outlook, forecast->again.is_known                   ? "; if that fails: "
+                           : forecast->request.kind == MG_KIND_VERIFY ? "; if absent or refused: "
+                                                                      : "; if it fails: ");
 }
 
 /* The end of the order's time comes first, or it alone has a moment. */
@@ -152,7 +169,7 @@ static void expiry_write(const struct outlook *outlook)
     if (forecast->expires_at_ms != 0 && is_earlier && forecast->expired.is_known) {
         moment_write(outlook->out, "; at ", forecast->expires_at_ms);
         mg_buf_append_text(outlook->out, " the order's time is over: ");
-        ending_write(outlook, &forecast->expired);
+        ending_write(outlook, &forecast->expired, -1);
     }
 }
 

@@ -32,7 +32,7 @@ def the_three_lines_of_an_order_are_the_same_everywhere(s):
     waiting = door.post({"order_id": "o-waits", "workflow": "shown", "payload": {"n": 1}})["order_id"]
     s.wait_step(Order(waiting, None, None), "charge", "waiting")
     told = lines(s, door, console, waiting)
-    due_at = json.loads(s.cluster.tool("order", "export", waiting).stdout)["steps"][1]["due_at"]
+    due_at = console.get(f"orders/{waiting}")["steps"][1]["due_at"]
     assert told["what"] == f"order {waiting} is processing: step charge waits for service payment, after attempt 1 of 5", told
     assert told["next"].startswith(f"sends POST /charges at {due_at}, attempt 2 of 5; if it fails: attempt 3 of 5; if that fails: undo reserve; "
                                    "the client is told compensated"), told

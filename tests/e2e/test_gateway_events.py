@@ -199,6 +199,7 @@ def an_archived_order_is_read_with_its_events_by_its_client_alone(s):
     s.wait(lambda: not s.rows("SELECT FROM order_process WHERE order_id = %s", order_id), "it has left")
     kept = door.get(order_id)
     assert kept.pop("archived_on") == str(s.rows("SELECT archived_on FROM order_archive WHERE order_id = %s", order_id)[0]["archived_on"])
+    assert "it is read-only" in kept["explanation"].pop("next") and before["explanation"].pop("next") == "nothing"
     assert kept == before, (kept, before)
     assert list(Stream(door, order_id)) == events and list(Stream(door, order_id, after=1)) == events[1:]
     assert Stream(door, order_id, after=events[-1][0]).status == 204

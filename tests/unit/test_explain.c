@@ -33,9 +33,25 @@ static const char DEFINITION[] =
                             "charge", "bank",
                             "\"complete_within\":\"30s\",\"on_unknown\":\"operator\",\"after\":[\"approve\"],") ",\"undo\":\"none\"}]}";
 
+/* Work that is accepted and polled, both ways, or never sent twice; guards, waits and cool-downs. */
+static const char LONG_WORK[] =
+    "{\"workflow\":\"work\",\"version\":1,\"steps\":["
+    "{\"step\":\"print\",\"service\":\"press\",\"finish_within\":\"1h\",\"poll\":\"10s\","
+    "\"retry\":{\"attempts\":1,\"backoff\":\"1s\",\"cool_downs\":1,\"cool_down\":\"1h\"},"
+    "\"do\":{\"method\":\"POST\",\"path\":\"/jobs\"},\"verify\":{\"method\":\"GET\",\"path\":\"/jobs/${/do_key}\"},"
+    "\"undo\":{\"method\":\"DELETE\",\"path\":\"/jobs/${/do_key}\",\"finish_within\":\"1h\",\"poll\":\"10s\","
+    "\"verify\":{\"method\":\"GET\",\"path\":\"/gone/${/do_key}\"}}},"
+    "{\"step\":\"rest\",\"when\":\"payload.slow\",\"wait\":{\"until\":\"payload.at\"}},"
+    "{\"step\":\"sign\",\"wait\":{\"signal\":\"signed\",\"within\":\"1h\",\"on_timeout\":\"skip\"}},"
+    "{\"step\":\"mail\",\"service\":\"post\",\"at_most_once\":true,\"on_unknown\":\"verify\","
+    "\"when\":\"payload.mail\",\"do\":{\"method\":\"POST\",\"path\":\"/mails\"},"
+    "\"verify\":{\"method\":\"GET\",\"path\":\"/mails/${/do_key}\"},\"undo\":\"none\"}]}";
+
 static const char *const STEP_COLUMNS[] = {
-    "step",          "service", "state",       "kind",       "reason",     "maybe",        "attempt",
-    "failure_count", "due_at",  "complete_by", "error_code", "error_text", "error_message"};
+    "step",          "service",     "state",      "kind",
+    "reason",        "maybe",       "attempt",    "failure_count",
+    "due_at",        "complete_by", "error_code", "error_text",
+    "error_message", "is_accepted", "finish_by",  "is_undo_dispatched"};
 #define STEP_COLUMN_COUNT ((int)(sizeof(STEP_COLUMNS) / sizeof(STEP_COLUMNS[0])))
 static const char *const ORDER_COLUMNS[] = {"order_id",    "state",      "goal",   "reason",
                                             "complete_by", "updated_at", "wake_at"};
@@ -67,14 +83,14 @@ static struct mg_table table_of(const char *const *columns, int column_count, co
 
 static struct mg_explanation explanation;
 
-static void explain(const char *order_row, const char *step_rows)
+static void explain(const char *definition, const char *order_row, const char *step_rows)
 {
     struct mg_table order = table_of(ORDER_COLUMNS, ORDER_COLUMN_COUNT, order_row), whole;
     struct mg_table steps = table_of(STEP_COLUMNS, STEP_COLUMN_COUNT, step_rows);
     struct mg_table since = table_of(SINCE_COLUMNS, 2, "2026-11-29T03:43:00.000Z|" NOW "\n");
-    ck_assert(mg_steps_complete(&order, &steps, mg_slice_of(DEFINITION), &whole));
+    ck_assert(mg_steps_complete(&order, &steps, mg_slice_of(definition), &whole));
     const struct mg_explain_facts facts = {
-        .order = &order, .steps = &whole, .since = &since, .definition = mg_slice_of(DEFINITION)};
+        .order = &order, .steps = &whole, .since = &since, .definition = mg_slice_of(definition)};
     mg_explanation_make(&explanation, &facts);
     mg_table_free(&order);
     mg_table_free(&steps);
@@ -151,8 +167,8 @@ static const struct {
      "order o-1 is compensating: step room is to be undone at service travel, after attempt 1 of 10",
      "a step failed; the service failed in a way that may pass; travel answered 503",
      "undoes by DELETE /rooms/… at " SOON
-     ", undo attempt 2 of 10; if it fails: undo attempt 3 of 10; if that fails: undo flight; an operator must decide; "
-     "the client is told error; then undo room, flight; the client is told compensated",
+     ", undo attempt 2 of 10; then undo flight; the client is told compensated; if it fails: undo attempt 3 of 10; "
+     "if that fails: undo flight; an operator must decide; the client is told error",
      SOON},
     {"o-1|error|processed|step_failed||" NOW "|\n",
      FLIGHT ROOM
@@ -170,7 +186,7 @@ static const struct {
 /* Would catch: a line that says another thing than the core does, or no consequence of a failure. */
 START_TEST(each_state_has_its_three_lines)
 {
-    explain(CASES[_i].order, CASES[_i].steps);
+    explain(DEFINITION, CASES[_i].order, CASES[_i].steps);
     ck_assert_str_eq(text_of(&explanation.what), CASES[_i].what);
     ck_assert_str_eq(text_of(&explanation.why), CASES[_i].why);
     ck_assert_str_eq(text_of(&explanation.next), CASES[_i].next);
@@ -183,11 +199,57 @@ START_TEST(each_state_has_its_three_lines)
 }
 END_TEST
 
+#define FOREVER "o-1|processing|processed|none||" NOW "|\n"
+#define PRINT   "print|press|done|do|none|f|1|0||\n"
+#define REST    "rest||done|do|none|f|1|0||\n"
+
+#define SIGN "sign||done|do|none|f|1|0||\n"
+#define BACK "o-1|compensating|compensated|step_failed||" NOW "|\n"
+
+static const struct {
+    const char *order, *steps, *next;
+} WORKS[] = {
+    {FOREVER, "print|press|waiting|do|remote_working|t|1|0|" SOON "|||||t|" LATER "\n",
+     "asks GET /jobs/… at " SOON
+     "; if absent: a cool-down, then attempt 1 of 1; if that fails: the client is told compensated"},
+    {FOREVER, "print|press|waiting|do|reply_transient|f|1|0|" SOON "|\n",
+     "sends POST /jobs at " SOON
+     ", attempt 1 of 1; if it fails: a cool-down, then attempt 1 of 1; if that fails: the "
+     "client is told compensated"},
+    {FOREVER, PRINT "rest||waiting|do|sleeping|f|1|0|" SOON "|\n", "the wait ends at " SOON},
+    {FOREVER, PRINT REST "sign||waiting|do|awaiting_signal|f|1|0|" SOON "|\n",
+     "a signal ends the wait, by " SOON "; without it: the order goes on"},
+    {FOREVER, PRINT REST SIGN "mail|post|unknown|do|reply_unknown|t|1|1|" SOON "|\n",
+     "asks GET /mails/… at " SOON "; if absent or refused: undo print; the client is told compensated"},
+    {FOREVER, PRINT REST SIGN "mail|post|running|verify|none|t|2|1||" SOON "\n",
+     "post answers GET /mails/… by " SOON
+     "; if absent or refused: undo print; the client is told compensated"},
+    {BACK, "print|press|undo_waiting|undo|remote_working|t|2|0|" SOON "|||||t|" LATER "|t\n",
+     "asks GET /gone/… at " SOON
+     "; then the client is told compensated; if absent: undo attempt 2 of 10; if that "
+     "fails: an operator must decide; the client is told error"},
+    {BACK, "print|press|undo_running|undo|none|t|2|0||" SOON "|||||" LATER "|t\n",
+     "press answers DELETE /jobs/… by " SOON
+     ", undo attempt 1 of 10; then the client is told compensated; without "
+     "it: asks GET /gone/…; if that fails: an operator must decide; the client is told error"},
+    {"o-1|pending|processed|none||" NOW "|" SOON "\n", "", "the supervisor looks at it at " SOON},
+};
+
+START_TEST(each_kind_of_work_has_its_next_request)
+{
+    explain(LONG_WORK, WORKS[_i].order, WORKS[_i].steps);
+    ck_assert_str_eq(text_of(&explanation.next), WORKS[_i].next);
+    mg_explanation_free(&explanation);
+}
+END_TEST
+
 START_TEST(the_definition_of_the_cases_is_readable)
 {
     struct mg_workflow *workflow = NULL;
     struct mg_err err = {.text = ""};
     ck_assert_msg(mg_workflow_parse(mg_slice_of(DEFINITION), NULL, &workflow, &err) == MG_OK, "%s", err.text);
+    mg_workflow_destroy(workflow);
+    ck_assert_msg(mg_workflow_parse(mg_slice_of(LONG_WORK), NULL, &workflow, &err) == MG_OK, "%s", err.text);
     mg_workflow_destroy(workflow);
 }
 END_TEST
@@ -210,7 +272,7 @@ END_TEST
 START_TEST(a_terminal_has_a_line_for_each_fact)
 {
     struct mg_buf out;
-    explain(CASES[1].order, CASES[1].steps);
+    explain(DEFINITION, CASES[1].order, CASES[1].steps);
     mg_buf_append_text(&explanation.notes, "one\ntwo\n");
     mg_buf_init(&out, 4096);
     mg_explanation_format(&out, &explanation, mg_moment_of(NOW));
@@ -232,6 +294,8 @@ int main(void)
     TCase *tcase = tcase_create("explain");
     tcase_add_test(tcase, the_definition_of_the_cases_is_readable);
     tcase_add_loop_test(tcase, each_state_has_its_three_lines, 0, (int)(sizeof(CASES) / sizeof(CASES[0])));
+    tcase_add_loop_test(tcase, each_kind_of_work_has_its_next_request, 0,
+                        (int)(sizeof(WORKS) / sizeof(WORKS[0])));
     tcase_add_test(tcase, a_moment_has_its_distance_from_now);
     tcase_add_test(tcase, a_terminal_has_a_line_for_each_fact);
     suite_add_tcase(suite, tcase);
