@@ -109,8 +109,9 @@ static void head_print(const struct shown *shown)
     line_print(shown, "paused to", "paused_until", "");
     line_print(shown, "limit", "concurrency", " calls at once");
     line_print(shown, "limit", "rate_per_s", " calls a second");
-    mg_print(stdout, "%-10s  %s of %s that %s agents may make at once\n", "calls now",
-             cell_of(shown, "in_flight"), cell_of(shown, "capacity"), cell_of(shown, "agents"));
+    mg_print(stdout, "%-10s  %s of at most %s, by agents: %s\n", "calls now", cell_of(shown, "in_flight"),
+             cell_of(shown, "capacity"), cell_of(shown, "agents"));
+    mg_print(stdout, "%-10s  steps: %s\n", "waiting", cell_of(shown, "waiting"));
     if (cell_of(shown, "calls_per_s")[0] != '\0') {
         mg_print(stdout, "%-10s  %s a second, half within %s ms, 95 of 100 within %s ms, %s %% failed\n",
                  "calls", cell_of(shown, "calls_per_s"), cell_of(shown, "p50_ms"), cell_of(shown, "p95_ms"),
@@ -121,7 +122,6 @@ static void head_print(const struct shown *shown)
                  cell_of(shown, "error_text"), cell_of(shown, "error_at"));
     }
     line_print(shown, "next probe", "probe_at", "");
-    mg_print(stdout, "%-10s  %s steps\n", "waiting", cell_of(shown, "waiting"));
 }
 
 static enum mg_exit_code people_print(struct mg_cli *cli, const struct shown *shown)

@@ -438,7 +438,12 @@ static void oldest_cell(const struct mg_table *oldest, int row, int column, char
         age_cell(oldest, row, columns[column], ret_text, size);
     } else {
         bool is_none = cell_is(oldest, row, columns[column], mg_reason_name(MG_REASON_NONE));
-        (void)snprintf(ret_text, size, "%s", is_none ? "-" : mg_table_cell(oldest, row, columns[column]));
+        const char *step = mg_table_cell(oldest, row, "waits_step");
+        if (is_none && step[0] != '\0') {
+            (void)snprintf(ret_text, size, "%s waits: %s", step, mg_table_cell(oldest, row, "waits_reason"));
+        } else {
+            (void)snprintf(ret_text, size, "%s", is_none ? "-" : mg_table_cell(oldest, row, columns[column]));
+        }
     }
 }
 

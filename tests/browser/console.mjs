@@ -322,7 +322,7 @@ test("a paused service is called by nobody, and its orders go on when it is resu
   const payment = rowOf(visitor, "Settings", "payment"), calls = rowOf(visitor, "Services", "payment");
   await act(visitor, buttonOf(payment, "Pause"), {"duration (10m, 2h); empty: until it is resumed": "10m"});
   await calls.getByText("paused", {exact: true}).waitFor();
-  await calls.getByText("since").waitFor();
+  await calls.locator("time").first().waitFor();
   await visitor.page.locator(".spark .pause").first().waitFor();
   await visitor.judge("services-paused");
   const [id] = await submit(1);

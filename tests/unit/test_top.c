@@ -64,8 +64,9 @@ static void view_be_well(void)
     set(&view.accepted, "now|accepted\n2026-01-31T10:11:12.131Z|4711");
     set(&view.figures, FIGURES "orders|processing|hello|2|61000\norders|processing|ship|3|5000\n"
                                "orders|pending|hello|1|1000\nowed|||0|0");
-    set(&view.oldest, "order_id|workflow|state|reason|age_ms\no-1|hello|processing|none|7500000\n"
-                      "o-2|ship|processing|breaker_open|61000\no-3|ship|pending|none|1000");
+    set(&view.oldest, "order_id|workflow|state|reason|age_ms|waits_step|waits_reason\n"
+                      "o-1|hello|processing|none|7500000|charge|breaker_open\n"
+                      "o-2|ship|processing|operator|61000||\no-3|ship|pending|none|1000||");
     set(&view.failures, "workflow|step|service|error|count|oldest|example\n"
                         "hello|charge|payment|card \xe2\x82\xac declined|40|2026-01-30T09:08:07.000Z|o-9");
     view.queues[0] = (struct mg_top_queue){"dead.letters", 0, 0};
@@ -147,8 +148,8 @@ START_TEST(all_of_it_is_on_80_by_24)
         "FAILED  SINCE         WORKFLOW  STEP    SERVICE  ERROR",
         "40      01-30 09:08Z  hello     charge  payment  card \xe2\x82\xac declined",
         "OPEN FOR  STATE       WORKFLOW  ORDER  REASON",
-        "2h05m     processing  hello     o-1    -",
-        "1m01s     processing  ship      o-2    breaker_open",
+        "2h05m     processing  hello     o-1    charge waits: breaker_open",
+        "1m01s     processing  ship      o-2    operator",
         "1s        pending     ship      o-3    -",
         "ALERTS  none",
         "QUEUE          MESSAGES  READERS",
@@ -173,7 +174,7 @@ START_TEST(the_chosen_list_is_on_40_by_10)
         "well                        10:11:12 UTC", "orders  6 open, 12.3/s accepted, 11.0/s ",
         "states  pending 1 (1s)  processing 5 (1m", "alerts  none open",
         "leader  supervisor-1, epoch 3, seen 120 ", "OPEN FOR  STATE       WORKFLOW  ORDER  R",
-        "2h05m     processing  hello     o-1    -", "1m01s     processing  ship      o-2    b",
+        "2h05m     processing  hello     o-1    c", "1m01s     processing  ship      o-2    o",
         "1s        pending     ship      o-3    -", "> makegood order explain o-3      q: end",
     };
     struct mg_top_place place = {40, 10, MG_TOP_OLDEST, 7}; /* a row that is gone: the last one */

@@ -701,7 +701,8 @@ enum mg_report {
      * open ones, at most 100,000 of each are read. Of the steps that wait for a signal, word is the step, and
      * no age is read */
     MG_REPORT_FIGURES,
-    /* $1 limit: the oldest among the open orders of figures: order_id, workflow, state, reason, age_ms */
+    /* $1 limit: the oldest among the open orders of figures: order_id, workflow, state, reason, age_ms,
+     * and waits_step, waits_service, waits_reason as above */
     MG_REPORT_OLDEST,
     MG_REPORT_ACCEPTED, /* now, accepted: orders stored since the server's counter began, some seconds late */
     /* open orders that nothing will move; of those with a moment to wake, the next 30,000 are looked at */

@@ -22,17 +22,17 @@ export function sparkline(name, values, {unit = "", failed = [], pausedSince = n
 const CHART_WIDTH = 600, CHART_HEIGHT = 90;
 const SERIES = [["accepted", "is-busy"], ["ended", "is-good"], ["failed", "is-bad"]];
 
-/** Orders accepted, ended and failed in each minute: `minutes` has a list of 60 numbers for each. */
+/** Orders accepted, ended and failed in each minute: `minutes` has a list of 60 numbers for each. The present minute is not drawn. */
 export function orderChart(minutes) {
   const highest = Math.max(1, ...SERIES.map(([name]) => most(minutes[name])));
   const sum = (name) => minutes[name].reduce((total, value) => total + value, 0);
-  const x = (minute) => ((minute / (MINUTES - 1)) * CHART_WIDTH).toFixed(1);
+  const x = (minute) => ((minute / (MINUTES - 2)) * CHART_WIDTH).toFixed(1);
   const y = (value) => (CHART_HEIGHT - 1 - (value / highest) * (CHART_HEIGHT - 4)).toFixed(1);
   const said = SERIES.map(([name]) => `${number(sum(name))} ${name}`).join(", ");
   return h("figure", {class: "chart"},
     svg("svg", {viewBox: `0 0 ${CHART_WIDTH} ${CHART_HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": `Orders of the last hour: ${said}`},
       svg("path", {d: `M0 ${CHART_HEIGHT - 0.5}H${CHART_WIDTH}`, class: "ground"}),
-      SERIES.map(([name, kind]) => svg("path", {class: `line ${kind}`, d: minutes[name].map((value, minute) => `${minute === 0 ? "M" : "L"}${x(minute)} ${y(value)}`).join("")}))),
+      SERIES.map(([name, kind]) => svg("path", {class: `line ${kind}`, d: minutes[name].slice(0, -1).map((value, minute) => `${minute === 0 ? "M" : "L"}${x(minute)} ${y(value)}`).join("")}))),
     h("figcaption", {class: "row soft"}, SERIES.map(([name, kind]) => h("span", {class: `key ${kind}`}, `${name} ${number(sum(name))}`)),
       h("span", {}, `in the last hour; at most ${number(highest)} in a minute`)));
 }

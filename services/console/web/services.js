@@ -28,7 +28,7 @@ function buttons(service) {
 export const waitingLink = (service) => (Number(service.waiting) === 0 ? "0"
   : h("a", {href: `/orders?${new URLSearchParams({waits_for: service.service})}`}, `${number(service.waiting)}${Number(service.waiting) === 10000 ? " or more" : ""}`));
 
-export const stateOf = (service) => [badge(service.state), service.since && [" since ", when(service.since, {relative: true})]];
+export const stateOf = (service) => [badge(service.state), service.since && [" for ", h("time", {datetime: service.since, title: service.since}, duration(service.since_ms))]];
 
 /** The columns of numbers, which the overview has, too. `minutes`: of all services, by name. */
 export const numberColumns = (minutes) => [
