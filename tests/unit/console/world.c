@@ -184,6 +184,7 @@ static bool reach(const char *page, const char *id)
         return reach(#name, page->id);                                                                       \
     }
 PLAN(orders)
+PLAN(calls)
 PLAN(failures)
 PLAN(alerts)
 PLAN(services)
