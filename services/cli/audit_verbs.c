@@ -62,6 +62,6 @@ static enum mg_exit_code verb_audit(struct mg_cli *cli)
 
 const struct mg_verb MG_AUDIT_VERBS[] = {
     {"audit", NULL, "", 0, 0, MG_EXTRA_ACTIONS | MG_EXTRA_TIME | MG_EXTRA_AFTER | MG_EXTRA_LIMIT,
-     MG_PRINTS_LIST, verb_audit, "lists the acts of operators, newest first: commands, pauses, bulk actions, signals",
-     0},
+     MG_PRINTS_LIST, verb_audit,
+     "lists the acts of operators, newest first: commands, pauses, bulk actions, signals", 0},
     {0}};

@@ -13,10 +13,10 @@
 #include "base/config.h"
 #include "base/json_write.h"
 #include "base/loop.h"
-#include "tool_context.h"
 #include "io/amqp/broker.h"
 #include "io/store/store.h"
 #include "operator/table.h"
+#include "tool_context.h"
 #include "tty_style.h"
 
 /* A status owed for longer means that its client is gone: the limit of the rule MakegoodStatusesOwed, too. */
@@ -75,17 +75,17 @@ struct mg_cli_options {
 
 struct mg_cli {
     struct mg_cli_options options;
-    struct mg_config *config;  /* owns the texts of `options` */
-    bool only_checks;          /* --check-config for a server: it connects to nothing */
-    int verb_arg;              /* of the verb's row */
-    char limit[24];            /* --limit, for reports */
-    struct mg_list words;      /* after noun and verb */
-    struct mg_style style;     /* of standard output */
+    struct mg_config *config;       /* owns the texts of `options` */
+    bool only_checks;               /* --check-config for a server: it connects to nothing */
+    int verb_arg;                   /* of the verb's row */
+    char limit[24];                 /* --limit, for reports */
+    struct mg_list words;           /* after noun and verb */
+    struct mg_style style;          /* of standard output */
     struct mg_tool_context context; /* where the servers are */
-    bool is_settled;           /* the watched order has ended */
-    bool is_json, is_lines;    /* -o json or jsonl; -o jsonl */
-    bool is_list;              /* the verb prints any number of answers, not one */
-    int64_t answered;          /* answers printed as JSON */
+    bool is_settled;                /* the watched order has ended */
+    bool is_json, is_lines;         /* -o json or jsonl; -o jsonl */
+    bool is_list;                   /* the verb prints any number of answers, not one */
+    int64_t answered;               /* answers printed as JSON */
     struct mg_loop *loop;
     struct mg_store *store;
     struct mg_broker *broker;

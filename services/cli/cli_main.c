@@ -113,8 +113,13 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
         code = verb->run(&cli);
     } else if (code == MG_EXIT_DONE && action == MG_CONFIG_RUN) {
         cli.loop = mg_loop_create();
-        code = cli.loop != NULL ? (cli.options.is_watching ? mg_cli_watch(&cli, verb->run) : verb->run(&cli))
-                                : mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory or descriptors");
+        if (cli.loop == NULL) {
+            code = mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory or descriptors");
+        } else if (verb->run == NULL) {
+            code = mg_help_run(&cli, verb);
+        } else {
+            code = cli.options.is_watching ? mg_cli_watch(&cli, verb->run) : verb->run(&cli);
+        }
         if (cli.loop != NULL) {
             mg_cli_close(&cli);
             mg_readings_free(&cli);

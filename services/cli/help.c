@@ -62,8 +62,12 @@ void mg_verb_program_make(const struct mg_verb *verb, struct mg_cli_options *to,
 
 /* ---- `help` and `version` ---- */
 
-static enum mg_exit_code verb_help(struct mg_cli *cli)
+enum mg_exit_code mg_help_run(struct mg_cli *cli, const struct mg_verb *own)
 {
+    if (strcmp(own->noun, "version") == 0) {
+        mg_print(stdout, "makegood %s\n", MG_VERSION);
+        return MG_EXIT_DONE;
+    }
     const char *noun = cli->words.count > 0 ? cli->words.items[0] : NULL;
     const char *name = cli->words.count > 1 ? cli->words.items[1] : NULL;
     const struct mg_verb *verb = noun != NULL ? mg_verb_find(noun, name) : NULL;
@@ -81,20 +85,6 @@ static enum mg_exit_code verb_help(struct mg_cli *cli)
     }
     return MG_EXIT_DONE;
 }
-
-static enum mg_exit_code verb_version(struct mg_cli *cli)
-{
-    (void)cli;
-    mg_print(stdout, "makegood %s\n", MG_VERSION);
-    return MG_EXIT_DONE;
-}
-
-const struct mg_verb MG_HELP_VERBS[] = {
-    {"help", NULL, "[NOUN [VERB]]", 0, 2, MG_EXTRA_APART | MG_EXTRA_ALONE, MG_PRINTS_TEXT, verb_help,
-     "prints all verbs, those of a noun, or the options of one", 0},
-    {"version", NULL, "", 0, 0, MG_EXTRA_APART | MG_EXTRA_ALONE, MG_PRINTS_TEXT, verb_version,
-     "prints the version of this program", 0},
-    {0}};
 
 /* ---- the manual page ---- */
 

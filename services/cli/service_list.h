@@ -32,8 +32,8 @@ void mg_service_needs_free(struct mg_service_needs *needs);
 /* Reads the counts of all services' queues from the broker. */
 enum mg_class mg_service_list_look(struct mg_cli *cli, struct mg_service_list *list,
                                    struct mg_err *err) MG_MUSTCHECK;
-/* Writes each service's state, which its queues decide, too, into the rows of MG_REPORT_CONTROLLED. Without the
- * broker's counts, or without memory, the states are those of the agents' reports. */
+/* Writes each service's state, which its queues decide, too, into the rows of MG_REPORT_CONTROLLED. Without
+ * the broker's counts, or without memory, the states are those of the agents' reports. */
 void mg_service_queues_put(struct mg_cli *cli, struct mg_table *controlled);
 /* NULL: not in the list, or not read. `list` is a struct mg_service_list (service_queues_fn). */
 const struct mg_service_queues *mg_service_list_find(void *list, const char *name);

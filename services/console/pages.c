@@ -26,10 +26,10 @@
 #define BULK_LIST_LIMIT   50
 #define BULK_ORDERS_LIMIT 100
 /* Of the overview. */
-#define OLDEST_LIMIT      10
-#define TOP_GROUPS_LIMIT  5
-#define CAUSES_LIMIT      100 /* unknown ones come first */
-#define TOP_BULK_LIMIT    20  /* more than the number of bulk actions that may be open */
+#define OLDEST_LIMIT     10
+#define TOP_GROUPS_LIMIT 5
+#define CAUSES_LIMIT     100 /* unknown ones come first */
+#define TOP_BULK_LIMIT   20  /* more than the number of bulk actions that may be open */
 
 #define STATUS_OK             200u
 #define STATUS_NOT_FOUND      404u

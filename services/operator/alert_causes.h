@@ -1,5 +1,5 @@
-/* Open alerts by cause (MG_REPORT_ALERT_CAUSES), known and unknown. One acknowledgement makes a cause known; a
- * known cause needs no attention. */
+/* Open alerts by cause (MG_REPORT_ALERT_CAUSES), known and unknown. One acknowledgement makes a cause known;
+ * a known cause needs no attention. */
 #ifndef MG_OPERATOR_ALERT_CAUSES_H
 #define MG_OPERATOR_ALERT_CAUSES_H
 

@@ -1,5 +1,5 @@
-/* The line of operator_action about a command of an operator. It is written before the command is sent; without
- * it there is no command. */
+/* The line of operator_action about a command of an operator. It is written before the command is sent;
+ * without it there is no command. */
 #ifndef MG_OPERATOR_COMMAND_NOTE_H
 #define MG_OPERATOR_COMMAND_NOTE_H
 

@@ -76,7 +76,7 @@ static const struct mg_sql FIND_TAKEN = {
     "SELECT DISTINCT i.n FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS i(n, signal, key, signal_id)"
     " JOIN signal_by_key k ON k.signal = i.signal AND k.key = i.key AND k.signal_id = i.signal_id WHERE k.taken_by IS NOT NULL"};
 
-/* The orders of slots whose schedule has made another order since they were judged, or makes another one in
+/* The orders of slots, if the schedule has made another order since they were judged, or makes another one in
  * this commit, or is gone. */
 static const struct mg_sql FIND_OVERLAPS = {
     "find_overlaps",

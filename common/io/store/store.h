@@ -103,8 +103,7 @@ struct mg_beat {
     /* The last error of that work; of one that moves, why it takes no new orders; "": none. */
     char reason[MG_BEAT_REASON_SIZE];
     struct mg_slice orders_aside; /* process_state.orders_aside; borrowed for the call; absent: none */
-    /* Of a scheduler: orders that it has accepted, that ended, and that came into state error, since its
-     * start. */
+    /* A scheduler's orders since its start: accepted, ended, and come into state error. */
     bool has_orders;
     int64_t accepted, ended, failed;
 };

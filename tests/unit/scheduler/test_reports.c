@@ -60,7 +60,7 @@ END_TEST
     "\"failing_since\":\"2026-01-31T12:34:56.789Z\"}"
 
 /* Would catch: numbers that are lost between agent and table; a newer agent's members, or a wrong text, in
- * it; and an older agent whose service seems to answer at once. */
+ * it; and an older agent with a service that seems to answer at once. */
 START_TEST(the_calls_of_a_report_are_stored_as_json)
 {
     static const char *const bodies[] = {

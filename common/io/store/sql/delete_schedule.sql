@@ -1,4 +1,4 @@
--- Deletes a schedule in this version, with the rows of its slots and its alert; its orders stay. Slots whose orders have not ended stay,
+-- Deletes a schedule in this version, with the rows of its slots and its alert; its orders stay. Slots of orders that have not ended stay,
 -- too: by these, a later schedule of the same name is held back. No row: it has another version, or there is no such schedule.
 -- In this folder: psql -f delete_schedule.sql, with the values below.
 \set name 'nightly'
