@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/forecast.h"
 #include "core/words.h"
 #include "json/scan.h"
 #include "operator/document.h"
+#include "operator/forecast.h"
 #include "operator/helpful_verbs.h"
 #include "operator/order_rows.h"
 #include "operator/steps.h"

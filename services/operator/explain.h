@@ -1,8 +1,8 @@
 /*
  * Explains an order in three lines: its present step; since when and why, in the service's own words; its
- * next request, and the consequences of a failure (core/forecast.h). Tool, console and gateway have the lines
- * from here. It works on rows that the caller has read. mg_explain_asks_queue names a queue if its counts are
- * needed, which only the broker has.
+ * next request, and the consequences of a failure (operator/forecast.h). Tool, console and gateway have the
+ * lines from here. It works on rows that the caller has read. mg_explain_asks_queue names a queue if its
+ * counts are needed, which only the broker has.
  */
 #ifndef MG_OPERATOR_EXPLAIN_H
 #define MG_OPERATOR_EXPLAIN_H

@@ -1,9 +1,9 @@
 /* The third line of an explanation: the next request, or the end of a wait, by the core's forecast. */
 #include <string.h>
 
-#include "core/forecast.h"
 #include "core/words.h"
 #include "operator/explain.h"
+#include "operator/forecast.h"
 #include "operator/helpful_verbs.h"
 #include "operator/order_rows.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/forecast.h"
 #include "core/words.h"
 #include "operator/awaited.h"
+#include "operator/forecast.h"
 #include "operator/order_rows.h"
 
 /* A reason has a condition of at most 1 KiB (common/expr/expr.h) and some names. */

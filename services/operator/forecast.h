@@ -3,8 +3,8 @@
  * copy, by the core's own decisions. It takes for given that services take requests, that guards let steps
  * go, and that every undo is done.
  */
-#ifndef MG_CORE_FORECAST_H
-#define MG_CORE_FORECAST_H
+#ifndef MG_OPERATOR_FORECAST_H
+#define MG_OPERATOR_FORECAST_H
 
 #include "core/model.h"
 

@@ -1,5 +1,5 @@
 /* See forecast.h. */
-#include "core/forecast.h"
+#include "operator/forecast.h"
 
 #include <string.h>
 
