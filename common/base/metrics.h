@@ -46,7 +46,7 @@ double mg_metric_value(const struct mg_metric *metric); /* a histogram gives its
 /* The observations in each bucket alone; above the last bound they are in none. False: the series had no
  * room, and nothing is known. */
 bool mg_metric_buckets(const struct mg_metric *histogram, uint64_t ret_counts[MG_METRIC_BUCKETS]);
-/* The sum of the counters of a name with this text in their labels. */
+/* The sum of the counters of a name with labels that contain this text. */
 double mg_metrics_sum(const struct mg_metrics *metrics, const char *name, const char *label);
 /* Calls `fn` before each rendering, for values that are read at that moment and not counted. One for each
  * process. */

@@ -1,14 +1,14 @@
 -- serves programs from schema 1
 --
--- How slow a service is, since when it fails, and what it last said; and how many orders are accepted and end. Agents and
--- schedulers report what they have counted since they began. The leading supervisor adds the difference to the minute.
+-- How slow a service is, since when it fails, and its last answer; and how many orders are accepted and end. Agents and
+-- schedulers report their counts since they began. The leading supervisor adds the difference to the minute.
 --
 -- Programs of schema 42 and below report nothing of it: NULL. Their rows show no numbers.
 
 ALTER TABLE service_state ADD COLUMN calls json; -- the member `calls` of proto/service_report.schema.json
 ALTER TABLE process_state ADD COLUMN orders bigint[]; -- of a scheduler: orders accepted, ended, failed
 
--- What the supervisor has added already.
+-- The counts that the supervisor has added already.
 CREATE TABLE counted_process (
     subject  text COLLATE "C" NOT NULL, -- a service; '': the orders
     instance text COLLATE "C" NOT NULL, -- an agent; a scheduler
@@ -39,7 +39,7 @@ $$;
 CREATE TABLE minute_count (
     subject text COLLATE "C" NOT NULL,
     minute  timestamptz NOT NULL,
-    -- Of a service: calls, failed ones, and in 15 places the calls by their duration. Of the orders: accepted, ended, failed.
+    -- A service has calls, failed ones, and in 15 places the calls by their duration; the orders have accepted, ended, failed.
     counts  bigint[] NOT NULL,
     p95_ms  bigint GENERATED ALWAYS AS (CASE WHEN subject <> '' THEN makegood_call_ms(counts, 0.95) END) STORED,
     PRIMARY KEY (subject, minute)

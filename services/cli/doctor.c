@@ -320,7 +320,7 @@ static bool table_has(const struct mg_table *table, const char *service)
     return false;
 }
 
-/* Reports since when no call of a service is answered, and what it said last. While a breaker lets calls
+/* Reports since when no call of a service is answered, and its last failure. While a breaker lets calls
  * through, that is no fault yet. */
 static void failing_check(struct doctor *doctor, const struct mg_table *controlled, int row,
                           const char *state)

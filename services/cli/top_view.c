@@ -336,7 +336,7 @@ static void moment_write(const char *iso, char *ret_text, size_t size)
     }
 }
 
-/* What operators set, else the last failure. */
+/* The operator settings, and the last failure of a service that fails. */
 static void service_why_write(const struct mg_table *services, int row, char *ret_text, size_t size)
 {
     const char *by = mg_table_cell(services, row, "by_whom"),

@@ -65,7 +65,7 @@ static const char *counts_of(const char *subject)
 
 /* Would catch: calls of two agents that replace each other, calls that count twice, and all calls of a
  * process's life in the minute in which it is first seen. */
-START_TEST(new_counts_of_agents_are_added)
+START_TEST(calls_since_the_last_count_are_added)
 {
     report_put("payment", "a", 1, CALLS("100", "5", "95", "5") "}");
     report_put("payment", "b", 1, CALLS("10", "0", "10", "0") "}");
@@ -174,7 +174,7 @@ START_TEST(quantiles_are_read_from_the_buckets)
 END_TEST
 
 /* Would catch: an outage without a beginning and an answer; an older agent that seems to answer quickly. */
-START_TEST(a_service_shows_the_begin_of_its_failures_and_its_last_error)
+START_TEST(an_outage_has_a_beginning_and_an_answer)
 {
     report_put("payment", "a", 1, CALLS("100", "0", "100", "0") "}");
     report_put("carrier", "c", 1, NULL);
@@ -210,12 +210,12 @@ int main(void)
     Suite *suite = suite_create("store_minutes");
     TCase *test = tcase_create("minutes");
     tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_test(test, new_counts_of_agents_are_added);
+    tcase_add_test(test, calls_since_the_last_count_are_added);
     tcase_add_test(test, a_former_leader_counts_nothing);
     tcase_add_test(test, minutes_are_kept_for_an_hour);
     tcase_add_test(test, orders_that_schedulers_accept_and_end_are_added);
     tcase_add_test(test, quantiles_are_read_from_the_buckets);
-    tcase_add_test(test, a_service_shows_the_begin_of_its_failures_and_its_last_error);
+    tcase_add_test(test, an_outage_has_a_beginning_and_an_answer);
     suite_add_tcase(suite, test);
     return store_main(suite, "minutes");
 }

@@ -200,7 +200,7 @@ START_TEST(an_endless_label_ends_in_the_overflow)
 }
 END_TEST
 
-/* Would catch: a service with calls that all look quick, and orders of one state that count for another. */
+/* Would catch: calls that all look quick, and orders of one state that count for another. */
 START_TEST(a_histogram_gives_its_buckets_and_a_name_the_sum_of_its_series)
 {
     uint64_t counts[MG_METRIC_BUCKETS];

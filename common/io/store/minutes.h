@@ -1,6 +1,6 @@
 /*
  * The numbers of each minute of the last hour: the calls of each service, and the orders that are accepted
- * and end. Agents and schedulers report their counts since their start (service_state.calls,
+ * and end. Agents and schedulers report their counts since they began (service_state.calls,
  * process_state.orders), and the leading supervisor adds the difference to the minute.
  */
 #ifndef MG_IO_STORE_MINUTES_H

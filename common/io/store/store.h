@@ -103,7 +103,8 @@ struct mg_beat {
     /* The last error of that work; of one that moves, why it takes no new orders; "": none. */
     char reason[MG_BEAT_REASON_SIZE];
     struct mg_slice orders_aside; /* process_state.orders_aside; borrowed for the call; absent: none */
-    /* A scheduler's orders since its start: accepted, ended, and come into state error. */
+    /* Orders that a scheduler has accepted, that ended, and that came into state error, since its
+     * start. */
     bool has_orders;
     int64_t accepted, ended, failed;
 };

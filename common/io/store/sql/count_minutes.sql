@@ -1,4 +1,4 @@
--- Adds the new counts of agents and schedulers to the present minute, and deletes minutes older than
+-- Adds the calls and orders that were counted since the last time to the present minute, and deletes minutes older than
 -- an hour. A process that is not known yet counts from 0 if it began moments ago; otherwise from its first report on.
 -- Nothing happens if (epoch, holder) does not lead.
 -- In this folder: psql -f count_minutes.sql, with the values below.
