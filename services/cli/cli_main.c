@@ -76,6 +76,7 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
 {
     struct mg_cli cli = {.is_json = false};
     struct mg_verb_program own;
+    cli_verb_fn *run = verb->run != NULL ? verb->run : mg_help_answer;
     mg_verb_program_make(verb, &cli.options, &own);
     struct mg_config *config = NULL;
     enum mg_config_action action = MG_CONFIG_RUN;
@@ -110,16 +111,11 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
     bool is_server = (verb->extras & MG_EXTRA_SERVERS) != 0;
     if (is_server && code == MG_EXIT_DONE && action != MG_CONFIG_EXIT) {
         cli.only_checks = action == MG_CONFIG_CHECK;
-        code = verb->run(&cli);
+        code = run(&cli);
     } else if (code == MG_EXIT_DONE && action == MG_CONFIG_RUN) {
         cli.loop = mg_loop_create();
-        if (cli.loop == NULL) {
-            code = mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory or descriptors");
-        } else if (verb->run == NULL) {
-            code = mg_help_run(&cli, verb);
-        } else {
-            code = cli.options.is_watching ? mg_cli_watch(&cli, verb->run) : verb->run(&cli);
-        }
+        code = cli.loop != NULL ? (cli.options.is_watching ? mg_cli_watch(&cli, run) : run(&cli))
+                                : mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory or descriptors");
         if (cli.loop != NULL) {
             mg_cli_close(&cli);
             mg_readings_free(&cli);

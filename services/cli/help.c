@@ -62,12 +62,8 @@ void mg_verb_program_make(const struct mg_verb *verb, struct mg_cli_options *to,
 
 /* ---- `help` and `version` ---- */
 
-enum mg_exit_code mg_help_run(struct mg_cli *cli, const struct mg_verb *own)
+static enum mg_exit_code help_of_words(struct mg_cli *cli)
 {
-    if (strcmp(own->noun, "version") == 0) {
-        mg_print(stdout, "makegood %s\n", MG_VERSION);
-        return MG_EXIT_DONE;
-    }
     const char *noun = cli->words.count > 0 ? cli->words.items[0] : NULL;
     const char *name = cli->words.count > 1 ? cli->words.items[1] : NULL;
     const struct mg_verb *verb = noun != NULL ? mg_verb_find(noun, name) : NULL;
@@ -84,6 +80,15 @@ enum mg_exit_code mg_help_run(struct mg_cli *cli, const struct mg_verb *own)
         return mg_cli_fail(MG_EXIT_USAGE, "%s", refusal);
     }
     return MG_EXIT_DONE;
+}
+
+enum mg_exit_code mg_help_answer(struct mg_cli *cli)
+{
+    if (cli->verb_arg == MG_HELP_OF_VERSION) {
+        mg_print(stdout, "makegood %s\n", MG_VERSION);
+        return MG_EXIT_DONE;
+    }
+    return help_of_words(cli);
 }
 
 /* ---- the manual page ---- */

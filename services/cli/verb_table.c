@@ -5,20 +5,12 @@
 #include "json/reader.h"
 #include "verb_table.h"
 
-/* help.c runs these two: it reads this table. */
-static const struct mg_verb HELP_VERBS[] = {{"help", NULL, "[NOUN [VERB]]", 0, 2,
-                                             MG_EXTRA_APART | MG_EXTRA_ALONE, MG_PRINTS_TEXT, NULL,
-                                             "prints all verbs, those of a noun, or the options of one", 0},
-                                            {"version", NULL, "", 0, 0, MG_EXTRA_APART | MG_EXTRA_ALONE,
-                                             MG_PRINTS_TEXT, NULL, "prints the version of this program", 0},
-                                            {0}};
-
 static const struct mg_verb *const NOUNS[] = {
     MG_ORDER_VERBS,  MG_SIGNAL_VERBS,  MG_WORKFLOW_VERBS, MG_SCHEDULE_VERBS, MG_ALERT_VERBS,
     MG_DEAD_VERBS,   MG_SERVICE_VERBS, MG_AGENT_VERBS,    MG_CLIENT_VERBS,   MG_BULK_VERBS,
     MG_BROKER_VERBS, MG_DB_VERBS,      MG_DOCTOR_VERBS,   MG_AUDIT_VERBS,    MG_TOP_VERBS,
     MG_PROBE_VERBS,  MG_SERVER_VERBS,  MG_DEV_VERBS,      MG_INIT_VERBS,     MG_COMPLETION_VERBS,
-    HELP_VERBS,
+    MG_HELP_VERBS,
 };
 #define NOUN_COUNT (sizeof(NOUNS) / sizeof(NOUNS[0]))
 #define NAMES_MAX  64 /* nouns, or verbs of one */

@@ -74,7 +74,7 @@ struct mg_verb {
     int min_words, max_words;
     uint64_t extras;
     enum mg_prints prints;
-    cli_verb_fn *run; /* NULL: mg_help_run */
+    cli_verb_fn *run; /* NULL: mg_help_answer */
     const char *summary;
     int arg; /* for `run`, if several verbs have one */
 };
@@ -83,7 +83,8 @@ struct mg_verb {
 extern const struct mg_verb MG_ORDER_VERBS[], MG_WORKFLOW_VERBS[], MG_ALERT_VERBS[], MG_DEAD_VERBS[],
     MG_SIGNAL_VERBS[], MG_SCHEDULE_VERBS[], MG_SERVICE_VERBS[], MG_BULK_VERBS[], MG_BROKER_VERBS[],
     MG_DB_VERBS[], MG_DOCTOR_VERBS[], MG_TOP_VERBS[], MG_PROBE_VERBS[], MG_SERVER_VERBS[], MG_DEV_VERBS[],
-    MG_AGENT_VERBS[], MG_CLIENT_VERBS[], MG_AUDIT_VERBS[], MG_COMPLETION_VERBS[], MG_INIT_VERBS[];
+    MG_AGENT_VERBS[], MG_CLIENT_VERBS[], MG_AUDIT_VERBS[], MG_COMPLETION_VERBS[], MG_INIT_VERBS[],
+    MG_HELP_VERBS[];
 
 /* ---- verb_table.c ---- */
 
@@ -153,9 +154,9 @@ struct mg_verb_program {
 /* The values of the options are stored in `to`. */
 void mg_verb_program_make(const struct mg_verb *verb, struct mg_cli_options *to, struct mg_verb_program *ret);
 
+enum { MG_HELP_OF_WORDS, MG_HELP_OF_VERSION };
+cli_verb_fn mg_help_answer;
 void mg_help_print(FILE *out);
-/* The verbs `help` and `version`. */
-enum mg_exit_code mg_help_run(struct mg_cli *cli, const struct mg_verb *own);
 /* Prints the verbs of one noun; false: no such noun, or it is itself a verb. */
 bool mg_noun_help_print(FILE *out, const char *noun);
 /* Prints the manual page: all verbs and all options. */

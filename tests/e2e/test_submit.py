@@ -154,7 +154,7 @@ def statuses_owed_to_a_gone_client_are_given_up_and_kept(s):
     assert [alert["subject"] for alert in alerts] == ["gone-for-good"], alerts
     s.wait(lambda: s.rows("SELECT 1 FROM reply_queue") == [], "nothing is asked for any more")
     s.wait(lambda: sum(one.metric("makegood_statuses_given_up_total") for one in s.cluster.schedulers) == 40, "each is counted once")
-    shown = s.cluster.tool("order", "show", orders[0].order_id).stdout
+    shown = s.cluster.tool("order", "show", orders[0].order_id, "--utc").stdout
     assert shown.count("given up at") == 2 and "not yet delivered" not in shown, shown
     assert "statuses of 2 events were given up" in s.cluster.tool("order", "explain", orders[0].order_id).stdout
     s.client.post(orders[0])

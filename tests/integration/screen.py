@@ -17,8 +17,8 @@ import unittest
 import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from cli import (DONE, NOBODY_PG, NOT_FOUND, REASON, SERVICE, SOURCE, TOOL, USAGE, Case, World, environment, insert_failure,  # noqa: E402
-                 insert_order, run)
+from cli import (DONE, NOBODY_PG, NOT_FOUND, REASON, SERVICE, SOURCE, TOOL, USAGE, Case, FakeScheduler, World,  # noqa: E402
+                 answer_command, environment, insert_failure, insert_order, run)
 
 ESCAPES = re.compile(r"\x1b\[[?\d;]*[A-Za-z]")
 COMPLETE_MAX_S = 2  # 0.3 s of the tool's own, on a busy machine with sanitizers
@@ -121,6 +121,13 @@ class Screen(Case):
         done = subprocess.run([TOOL, "alert", "ack", *ids, *REASON, "-o", "json"], env=environment(), capture_output=True, text=True, check=False)
         self.assertEqual([row["alert_id"] for row in json.loads(done.stdout)], [int(one) for one in ids])
         self.assertIn("--if-version", run("order", "cancel", "a", "b", "--if-version", "1", *REASON, code=USAGE).stderr)
+
+    def test_several_orders_get_a_command_each(self):
+        with FakeScheduler("scheduler.commands", answer_command("done")) as scheduler:
+            done = run("order", "cancel", "a", "b", *REASON, code=DONE)
+        self.assertEqual(list(dict.fromkeys(command["order_id"] for _properties, command in scheduler.seen)), ["a", "b"])
+        self.assertEqual([line.split()[1] for line in done.stdout.splitlines()], ["a", "b"])
+        run("order", "cancel", "a", "no id", *REASON, code=USAGE)
 
     def test_names_are_completed_in_time(self):
         run("workflow", "load", SOURCE / "deploy/sample/workflows/fulfilment.json", code=DONE)

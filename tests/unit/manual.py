@@ -60,7 +60,7 @@ def look(program, section, folder):
     findings += [f"explains {name}, which --help does not" for name in sorted(options_in(text) - told)
                  if name not in {secret + "-file" for secret in SECRETS}]
     of_verbs = [options_in(help_text) for help_text in helps(program)[1:]]
-    common = set.intersection(*[options for options in of_verbs if "--amqp-url" in options] or [set()])
+    common = set.intersection(*[options for options in of_verbs if "--context" in options] or [set()])
     for help_text, options in zip(helps(program)[1:], of_verbs, strict=True):
         usage = re.match(r"usage: makegood ([a-z]+(?: [a-z-]+)?)", help_text).group(1)
         line = re.search(rf"^\s+{usage}\b.*", text, re.M)

@@ -164,6 +164,18 @@ class Cases(unittest.TestCase):
         self.fails(self.changed(('"answers": { "book": [{ "status": 422 }] }', '"answers": { "book": [{ "status": 503 }] }')),
                    "/cases/3: answers: book is called (do, call 2) and has no answer left")
 
+    def test_the_cause_of_a_turn_comes_before_the_undo_without_an_answer(self):
+        """Would catch: an undo that is blamed, although a step after it has failed."""
+        workflow, path = (pathlib.Path(self.folder.name, name) for name in ("turns.json", "turns-cases.json"))
+        act = {"service": "shop", "do": {"method": "POST", "path": "/x", "body": {}}, "undo": {"method": "DELETE", "path": "/x"}}
+        mail = {**act, "step": "mail", "after": ["pay"], "undo": "none", "do": {"method": "POST", "path": "/m", "body": {"to": "${/payload/email}"}}}
+        workflow.write_text(json.dumps({"workflow": "turns", "version": 1, "complete_within": "1m", "on_failure": "compensate",
+                                        "steps": [{**act, "step": "pay"}, mail]}), encoding="utf-8")
+        path.write_text(json.dumps({"workflow": "turns", "cases": [{"case": "no address", "payload": {}, "answers": {"pay": [{"status": 200}]},
+                                                                    "expect": {"end": "processed"}}]}), encoding="utf-8")
+        told = run(workflow, path).stdout
+        self.assertRegex(told, r'the order turns back because of \{.*"step": ?"mail".*; answers: pay is called \(undo')
+
     def test_a_branch_that_no_case_takes_fails_the_coverage_only(self):
         path = self.changed(('"answers": { "reserve": [{ "status": 422, "body": { "code": "SOLD_OUT" } }] },', ""),
                             ('"end": "compensated", "steps": { "reserve": "failed" }, "calls": ["reserve.do"]', '"end": "processed"'))
