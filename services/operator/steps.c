@@ -180,17 +180,17 @@ static const struct {
     enum mg_value_type type;
 } ADDED[] = {
     {MG_STEPS_WHY, MG_VALUE_TEXT}, {MG_STEPS_COUNTED, MG_VALUE_NUMBER}, {MG_STEPS_ALLOWED, MG_VALUE_NUMBER}};
-#define ADDED_COUNT ((int)(sizeof(ADDED) / sizeof(ADDED[0])))
+#define ADDED_COUNT (sizeof(ADDED) / sizeof(ADDED[0]))
 
 static bool head_copy(const struct mg_table *from, struct mg_table *to)
 {
     int columns = from->column_count;
-    to->columns = calloc((size_t)(columns + ADDED_COUNT) + 1, sizeof(char *));
-    to->types = calloc((size_t)(columns + ADDED_COUNT), sizeof(*to->types));
+    to->columns = calloc((size_t)columns + ADDED_COUNT + 1, sizeof(char *));
+    to->types = calloc((size_t)columns + ADDED_COUNT, sizeof(*to->types));
     if (to->columns == NULL || to->types == NULL) {
         return false;
     }
-    to->column_count = columns + ADDED_COUNT;
+    to->column_count = columns + (int)ADDED_COUNT;
     for (int i = 0; i < to->column_count; i++) {
         bool is_added = i >= columns;
         to->columns[i] = strdup(is_added ? ADDED[i - columns].name : from->columns[i]);
@@ -294,7 +294,7 @@ bool mg_steps_complete(const struct mg_table *order, const struct mg_table *step
     }
     int added = workflow != NULL ? workflow->plan.step_count : 0;
     size_t rows = (size_t)steps->row_count + (size_t)added;
-    ret->cells = calloc(rows * (size_t)(steps->column_count + ADDED_COUNT) + 1, sizeof(char *));
+    ret->cells = calloc(rows * ((size_t)steps->column_count + ADDED_COUNT) + 1, sizeof(char *));
     bool is_done = ret->cells != NULL && head_copy(steps, ret) && rows_copy(steps, ret) &&
                    signals_put(steps, workflow, ret) &&
                    (workflow == NULL ||
