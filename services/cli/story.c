@@ -250,13 +250,14 @@ static void attempts_count(const struct mg_table *events, const struct mg_event_
     }
 }
 
-/* By its policy; where the story has more, a request found no service, or a cool-down gave new ones. */
+/* By its policy; where the story has more, a request found no service, or a cool-down gave new ones. A skipped
+ * step has no further one. */
 static void counted_print(FILE *out, const struct mg_table *steps, int row, const int counts[MG_KIND_COUNT])
 {
     const char *counted = mg_table_cell(steps, row, MG_STEPS_COUNTED);
-    bool is_undo = strncmp(mg_table_cell(steps, row, "state"), "undo", strlen("undo")) == 0;
-    int sent = counts[is_undo ? MG_KIND_UNDO : MG_KIND_DO];
-    if (counted[0] != '\0' && sent != strtol(counted, NULL, 10)) {
+    const char *state = mg_table_cell(steps, row, "state");
+    int sent = counts[strncmp(state, "undo", strlen("undo")) == 0 ? MG_KIND_UNDO : MG_KIND_DO];
+    if (counted[0] != '\0' && strcmp(state, "skipped") != 0 && sent != strtol(counted, NULL, 10)) {
         mg_print(out, ", %s of %s counted", counted, mg_table_cell(steps, row, MG_STEPS_ALLOWED));
     }
 }
