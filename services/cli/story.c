@@ -250,8 +250,8 @@ static void attempts_count(const struct mg_table *events, const struct mg_event_
     }
 }
 
-/* By its policy; where the story has more, a request found no service, or a cool-down gave new ones. A skipped
- * step has no further one. */
+/* By its policy; where the story has more, a request found no service, or a cool-down gave new ones. A
+ * skipped step has no further one. */
 static void counted_print(FILE *out, const struct mg_table *steps, int row, const int counts[MG_KIND_COUNT])
 {
     const char *counted = mg_table_cell(steps, row, MG_STEPS_COUNTED);
