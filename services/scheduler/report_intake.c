@@ -137,13 +137,13 @@ void mg_reports_flush(struct mg_reports *reports)
     struct mg_service_state rows[MG_REPORTS_AT_ONCE];
     struct mg_buf calls[MG_REPORTS_AT_ONCE];
     int count = 0;
-    while (!TAILQ_EMPTY(&reports->waiting) && count < MG_REPORTS_AT_ONCE) {
+    do {
         struct mg_agent_report *report = TAILQ_FIRST(&reports->waiting);
         TAILQ_REMOVE(&reports->waiting, report, entry);
         TAILQ_INSERT_TAIL(&reports->in_hand, report, entry);
         rows[count] = row_of(&report->report, &calls[count]);
         count++;
-    }
+    } while (!TAILQ_EMPTY(&reports->waiting) && count < MG_REPORTS_AT_ONCE);
     mg_store_put_service_states(reports->shared->store, rows, count, on_reported, reports);
     for (int i = 0; i < count; i++) {
         mg_buf_finish(&calls[i]);
