@@ -160,7 +160,7 @@ function stepsShow(data, openCalls) {
       row.due_at && !FOR_GATE.includes(row.reason) && row.reason !== "awaiting_signal" && [" until ", when(row.due_at)]]},
     {name: "last failure", cell: (row) => isUntold(row) ? "" : [row.error_code && h("code", {}, row.error_code), " ", row.error_text ?? "", row.error_message ? `: ${row.error_message}` : "",
       row.error_body && h("details", {}, h("summary", {}, "answer"), bytes(`answer to ${row.step}`, row.error_body))]},
-    {name: "requests", cell: (row) => row.service && Number(row.attempt) > 0 && h("button", {type: "button", onclick: () => openCalls(row.step), "aria-label": `Requests of step ${row.step}`}, "Open")},
+    {name: "requests", cell: (row) => row.service && Number(row.attempt) > 0 && h("button", {type: "button", onclick: () => openCalls(row.step), "aria-label": `Requests of step ${row.step}`}, "Requests")},
     {name: "result", cell: (row) => (row.result === null ? row.unreadable && `cannot be read: ${row.unreadable}` : h("details", {}, h("summary", {}, "show"), bytes(`result of ${row.step}`, row.result)))},
   ], data.steps, {empty: "No step has started.", key: (row) => row.step, id: (row) => `step-${row.step}`}));
 }
