@@ -20,8 +20,6 @@ static const char *const NAMES[] = {"v",       "command_id", "command", "order_i
                                     "slot",    "backfill",   NULL};
 static const char *const SET_NAMES[] = {"pointer", "value", NULL};
 
-#define POINTER_MAX_BYTES 511 /* of a repair; no order has deeper places */
-
 static const struct {
     enum mg_cause_kind kind;
     bool has_step, has_attempt, has_seq, has_outcome, has_set, has_generation;
@@ -175,7 +173,7 @@ void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
 static void read_set(const struct mg_json_object *object, struct mg_slice entry, struct mg_arena *arena,
                      struct mg_command *command)
 {
-    char pointer[MG_JSON_POINTER_SIZE], text[POINTER_MAX_BYTES + 1];
+    char pointer[MG_JSON_POINTER_SIZE], text[MG_COMMAND_POINTER_MAX + 1];
     struct mg_json_object set;
     struct mg_json_faults *faults = object->faults;
     int i = command->set_count;
@@ -204,7 +202,7 @@ static void read_set(const struct mg_json_object *object, struct mg_slice entry,
         mg_json_member_fault(
             &set, MG_BAD_INPUT, "pointer",
             "\"%.60s\" is no JSON pointer into the payload; write \"/member/…\", up to %d bytes", text,
-            POINTER_MAX_BYTES);
+            MG_COMMAND_POINTER_MAX);
     } else {
         command->sets[i].pointer = mg_arena_copy(arena, mg_buf_slice(&plain));
         if (command->sets[i].pointer.data == NULL) {

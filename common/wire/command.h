@@ -9,10 +9,11 @@
 #include "core/model.h"
 #include "json/json.h"
 
-#define MG_COMMAND_REASON_MAX 511
-#define MG_COMMAND_BY_MAX     127
-#define MG_COMMAND_SETS_MAX   16    /* repairs of the payload in one resume */
-#define MG_COMMAND_RESULT_MAX 65536 /* bytes of a result; of an agent's reply by default, too */
+#define MG_COMMAND_REASON_MAX  511
+#define MG_COMMAND_BY_MAX      127
+#define MG_COMMAND_SETS_MAX    16    /* repairs of the payload in one resume */
+#define MG_COMMAND_POINTER_MAX 511   /* bytes of a pointer into the payload */
+#define MG_COMMAND_RESULT_MAX  65536 /* bytes of a result; of an agent's reply by default, too */
 /* An event's own id in the sender's system fits, as an order's does. */
 #define MG_COMMAND_ID_MAX MG_ORDER_ID_MAX
 #define MG_COMMAND_ID_RIGHT                                                                                  \

@@ -162,11 +162,11 @@ static const char *sets_read(struct mg_change *change, struct mg_slice quoted)
         if (command->set_count == MG_COMMAND_SETS_MAX) {
             return "set: at most 16 values can be changed in one resume";
         }
-        mg_buf_init(&pointer, MG_COMMAND_RESULT_MAX);
+        mg_buf_init(&pointer, MG_COMMAND_POINTER_MAX);
         bool is_read = mg_json_string(name, &pointer) && !pointer.failed && pointer.len > 0;
         char *text = is_read ? strndup(pointer.data, pointer.len) : NULL;
         mg_buf_finish(&pointer);
-        if (text == NULL || text[0] != '/') {
+        if (text == NULL || text[0] != '/' || !mg_json_pointer_is_valid(text)) {
             free(text);
             return "set: expected pointers into the payload, such as /card/number";
         }

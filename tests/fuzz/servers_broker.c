@@ -4,6 +4,7 @@
 #include "io/amqp/topology.h"
 #include "owed.h"
 #include "servers.h"
+#include "wire/submission.h"
 
 static struct mg_command_client_options client_options; /* of the one client */
 
@@ -34,6 +35,26 @@ enum mg_class __wrap_mg_broker_watch_queue(struct mg_broker *broker, const char 
                                            mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
 {
     (void)broker, (void)queue, (void)period_ms, (void)seen, (void)arg, (void)err;
+    return MG_OK;
+}
+
+static void publish_answer(struct owed *owed)
+{
+    ((mg_published_fn *)owed->fn)(owed->arg, (enum mg_publish_outcome)(servers.variant % 4));
+}
+
+/* An order that an operator posts: a submission that schedulers can read. */
+enum mg_class __wrap_mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
+                                       mg_published_fn *done, void *arg, struct mg_err *err);
+enum mg_class __wrap_mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
+                                       mg_published_fn *done, void *arg, struct mg_err *err)
+{
+    struct mg_submission submission;
+    (void)broker;
+    FUZZ_REQUIRE(mg_submission_parse(message->body, &MG_JSON_LIMITS_SUBMISSION, &submission, err) == MG_OK);
+    FUZZ_REQUIRE(strcmp(submission.order_id, message->message_id) == 0);
+    servers_use_note();
+    servers_owe(publish_answer, (void (*)(void))done, arg);
     return MG_OK;
 }
 
