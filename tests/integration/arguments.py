@@ -32,11 +32,11 @@ VALUES = {
 # Values that are good at some place: there the run may do its work.
 MAY_BE_GOOD = {"NaN", "a number below 0", "a format", "a quote", "a blank", "40 digits", "nothing"}
 # Verbs that run until a signal, or for half a minute, or that start programs: they check their configuration only.
-ONLY_CHECKED = {"console", "gateway", "dev", "agents", "bulk run", "agent test", "client test", "service test"}
+ONLY_CHECKED = {"init", "console", "gateway", "dev", "agents", "bulk run", "agent test", "client test", "service test"}
 GOOD = {"FILE": "{folder}/workflow.json", "FILE...": "{folder}/workflow.json", "FILE|NAME": "{folder}/workflow.json", "CASES": "{folder}/cases.json",
         "ORDER": "good", "ORDER...": "good", "STEP": "good", "NOUN": "order", "VERB": "list", "TEXT": "good", "NAME": "good", "VERSION": "1", "A": "{folder}/workflow.json", "B": "{folder}/workflow.json", "ALERT...": "1",
         "NUMBER": "1", "SERVICE": "shop", "SCHEDULE": "good", "URL": "http://127.0.0.1:1", "BULK": "00000000-0000-0000-0000-000000000001", "FOLDER...": "{folder}",
-        "COMMAND...": "true", "resume|compensate|cancel": "cancel", "bash|zsh|fish": "bash"}
+        "COMMAND...": "true", "resume|compensate|cancel": "cancel", "bash|zsh|fish": "bash", "node|python": "node", "FOLDER": "{folder}/shop"}
 NEVER_A_NUMBER = {"an escape sequence", "a C1 sequence", "a turn of direction", "no UTF-8", "a line end", "100,000 letters", "depth", "a format",
                   "a quote", "a path", "NaN", "40 digits", "a blank", "nothing"}
 
