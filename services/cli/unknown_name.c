@@ -4,7 +4,8 @@
 #include "cli.h"
 #include "json/reader.h"
 
-#define NAMES_MAX 256 /* of which the nearest is looked for */
+#define NAMES_MAX    256 /* of which the nearest is looked for */
+#define ID_BEGIN_MIN 4   /* a shorter beginning fits too many orders */
 
 enum mg_exit_code mg_workflow_name_check(struct mg_cli *cli, const char *name)
 {
@@ -32,7 +33,8 @@ enum mg_exit_code mg_order_unknown_fail(struct mg_cli *cli, const char *order_id
     const char *const params[] = {order_id, "1"};
     char why[MG_CLI_WHY_SIZE];
     struct mg_table found = {0};
-    bool has_more = mg_table_try_read(cli, MG_REPORT_FIND, params, 2, &found, why) == MG_EXIT_DONE &&
+    bool has_more = strlen(order_id) >= ID_BEGIN_MIN &&
+                    mg_table_try_read(cli, MG_REPORT_FIND, params, 2, &found, why) == MG_EXIT_DONE &&
                     strcmp(mg_table_cell(&found, 0, "found_by"), "id") == 0;
     enum mg_exit_code code = mg_cli_fail(
         MG_EXIT_NOT_FOUND, "there is no order %s%s%s%s", order_id, has_more ? "; did you mean " : "",

@@ -123,10 +123,11 @@ class Screen(Case):
         self.assertIn("--if-version", run("order", "cancel", "a", "b", "--if-version", "1", *REASON, code=USAGE).stderr)
 
     def test_several_orders_get_a_command_each(self):
+        insert_order(other := str(uuid.uuid4()))
         with FakeScheduler("scheduler.commands", answer_command("done")) as scheduler:
-            done = run("order", "cancel", "a", "b", *REASON, code=DONE)
-        self.assertEqual(list(dict.fromkeys(command["order_id"] for _properties, command in scheduler.seen)), ["a", "b"])
-        self.assertEqual([line.split()[1] for line in done.stdout.splitlines()], ["a", "b"])
+            done = run("order", "cancel", self.order_id, other, *REASON, code=DONE)
+        self.assertEqual(list(dict.fromkeys(command["order_id"] for _properties, command in scheduler.seen)), [self.order_id, other])
+        self.assertEqual([line.split()[1] for line in done.stdout.splitlines()], [self.order_id, other])
         run("order", "cancel", "a", "no id", *REASON, code=USAGE)
 
     def test_names_are_completed_in_time(self):
