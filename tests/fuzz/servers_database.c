@@ -426,24 +426,6 @@ void mg_store_change_schedule(struct mg_store *store, const struct mg_schedule_c
     servers_owe(change_answer, (void (*)(void))done, arg);
 }
 
-static void workflow_answer(struct owed *owed)
-{
-    static const char definition[] =
-        "{\"workflow\": \"w\", \"version\": 1, \"input\": {\"n\": \"number?\"}, \"steps\": [{\"step\": \"a\", "
-        "\"service\": \"s\", \"do\": {\"method\": \"POST\", \"path\": \"/a\"}, \"undo\": \"none\"}]}";
-    ((mg_store_workflow_fn *)owed->fn)(owed->arg, servers.variant % 3 != 0, 1, mg_slice_of(definition),
-                                       servers.is_refusal ? &AWAY : NULL);
-}
-
-void mg_store_get_workflow(struct mg_store *store, const char *name, int64_t version,
-                           mg_store_workflow_fn *done, void *arg)
-{
-    (void)store;
-    FUZZ_REQUIRE(is_text(name) && version == 0);
-    servers_use_note();
-    servers_owe(workflow_answer, (void (*)(void))done, arg);
-}
-
 static void ack_answer(struct owed *owed)
 {
     ((mg_store_acked_fn *)owed->fn)(owed->arg, servers.variant % 3, servers.is_refusal ? &AWAY : NULL);
@@ -453,8 +435,8 @@ void mg_store_ack_alert(struct mg_store *store, const struct mg_alert_ack *ack, 
                         void *arg)
 {
     (void)store;
-    FUZZ_REQUIRE(ack->alert_id >= 0 && is_text(ack->by) &&
-                 is_text(ack->reason)); /* it writes its note itself */
+    FUZZ_REQUIRE(ack->alert_id >= 0 && is_text(ack->by) && is_text(ack->reason));
+    change_begins(ack->by, ack->reason);
     servers_owe(ack_answer, (void (*)(void))done, arg);
 }
 
