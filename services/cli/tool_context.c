@@ -17,8 +17,6 @@
 #define PREFIX         "MAKEGOOD_"
 #define VARIABLE       "MAKEGOOD_CONTEXT"
 
-extern char **environ;
-
 /* ---- files ---- */
 
 /* Of this user or of root, and not writable for others. */

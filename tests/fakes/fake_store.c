@@ -435,6 +435,16 @@ static void lengths_answer(struct call *call)
     call->fn.lengths(call->arg, lengths, NULL);
 }
 
+static void mark_answer(struct call *call)
+{
+    struct mg_err refusal;
+    if (call->count < 0) {
+        (void)mg_err_set(&refusal, MG_TRANSIENT, "could not mark owed statuses: a damaged row (XX001)");
+    }
+    call->fn.marked(call->arg, &fake_store.given_up, call->count < 0 ? 0 : call->count,
+                    call->count < 0 ? &refusal : NULL);
+}
+
 bool fake_store_answer(void)
 {
     int at = 0;
@@ -500,11 +510,7 @@ bool fake_store_answer(void)
         lengths_answer(&call);
         break;
     case CALL_MARK:
-        if (call.count < 0) {
-            (void)mg_err_set(&refusal, MG_TRANSIENT, "could not mark owed statuses: a damaged row (XX001)");
-        }
-        call.fn.marked(call.arg, &fake_store.given_up, call.count < 0 ? 0 : call.count,
-                       call.count < 0 ? &refusal : NULL);
+        mark_answer(&call);
         break;
     }
     return true;

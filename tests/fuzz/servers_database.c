@@ -392,6 +392,23 @@ void mg_store_load_slot(struct mg_store *store, const char *schedule, int64_t sl
     servers_owe(schedule_answer, (void (*)(void))done, arg);
 }
 
+static void workflow_answer(struct owed *owed)
+{
+    static const char DEFINITION[] =
+        "{\"workflow\":\"w\",\"version\":7,\"complete_within\":\"1h\",\"steps\":[{\"step\":\"a\",\"service\":\"shop\","
+        "\"complete_within\":\"1s\",\"do\":{\"path\":\"/a/${/payload/id}\"},\"undo\":\"none\"}]}";
+    ((mg_store_workflow_fn *)owed->fn)(owed->arg, !servers.is_refusal && servers.variant % 3 != 0, 7,
+                                       mg_slice_of(DEFINITION), servers.is_refusal ? &AWAY : NULL);
+}
+
+void mg_store_get_workflow(struct mg_store *store, const char *name, int64_t version,
+                           mg_store_workflow_fn *done, void *arg)
+{
+    (void)store, (void)version;
+    FUZZ_REQUIRE(mg_name_is_valid(name, strlen(name)));
+    servers_owe(workflow_answer, (void (*)(void))done, arg);
+}
+
 static void zone_answer(struct owed *owed)
 {
     ((mg_store_zone_fn *)owed->fn)(owed->arg, true, 1750000000000, 1750000000000,

@@ -10,7 +10,7 @@
 
 static const char *const STATES[] = {"n",         "service",     "instance", "breaker",         "is_ready",
                                      "in_flight", "concurrency", "reason",   "control_version", "process",
-                                     "sequence",  "is_prober"};
+                                     "sequence",  "is_prober",   "calls"};
 
 static struct sim_service *service_find(struct sim_service *services, int count,
                                         const struct sim_service *like)
@@ -178,7 +178,8 @@ static void put_service_states(struct sim_input *input, struct sim_output *outpu
         VERSION,
         PROCESS,
         SEQUENCE,
-        IS_PROBER
+        IS_PROBER,
+        CALLS /* no invariant depends on them */
     };
     struct sim_tables *tables = input->transaction->tables;
     int64_t now_ms = input->transaction->now_ms;
