@@ -23,7 +23,7 @@
 #define PAGES_OPEN    700
 #define PAGES_FAILING 400
 #define PAGES_KEY     100
-#define PAGES_LIST    350
+#define PAGES_LIST    500 /* fifty rows, each with a step */
 #define PAGES_SMALL   60
 /* The newest 10,000 orders, which a filter searches: each with its row of order_process, by key. */
 #define PAGES_SOUGHT (10000 * 5)
@@ -204,12 +204,12 @@ static void assert_bounded(const struct mg_watched *watched)
     for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
         char whole[64];
         snprintf(whole, sizeof(whole), "Seq Scan on %s ", large[i]);
-        ck_assert_msg(strstr(plan, whole) == NULL, "%s", plan);
+        ck_assert_msg(strstr(plan, whole) == NULL, "%.3000s", plan);
     }
     ck_assert_msg(!watched->is_count || strstr(plan, "->  Limit") != NULL || strncmp(plan, "Limit", 5) == 0,
-                  "%s", plan);
-    ck_assert_msg(buffers_of(plan) <= watched->buffers_max, "%ld pages, more than %ld:\n%s", buffers_of(plan),
-                  watched->buffers_max, plan);
+                  "%.3000s", plan);
+    ck_assert_msg(buffers_of(plan) <= watched->buffers_max, "%ld pages, more than %ld:\n%.3000s",
+                  buffers_of(plan), watched->buffers_max, plan);
 }
 
 /* Would catch: a statement that reads a whole table each second, or at each click. The database would be busy
