@@ -34,7 +34,7 @@ export function incidentOfOrder(data, orderId) {
   const byPeople = events.filter((event) => event.reason && ["resume", "restart", "settle", "skip", "compensate", "cancel", "release", "signal"].includes(event.cause_kind));
   return [
     `# Order ${orderId}`, "", `- workflow: ${order.workflow} ${order.workflow_version}`, `- state: ${order.state}`, `- accepted: ${utc(order.created_at)}`, `- last change: ${utc(order.updated_at)}`,
-    failure && `- failure: step ${failure.step}, service ${failure.service}: ${[failure.code, failure.text].filter(Boolean).join(": ")}`, `- ${data.explanation}`, "",
+    failure && `- failure: step ${failure.step}, service ${failure.service}: ${[failure.code, failure.text].filter(Boolean).join(": ")}`, `- ${data.explanation.what}`, data.explanation.since ? `- since ${data.explanation.since}: ${data.explanation.why}` : `- ${data.explanation.why}`, `- next: ${data.explanation.next}`, "",
     "## Steps", "", ...data.steps.map((step) => `- ${step.step}: ${words(step.state)}${step.attempt > 0 ? `, ${plural(step.attempt, "attempt", "attempts")}` : ""}${step.error_code ? `, ${step.error_code}` : ""}`), "",
     "## Alerts", "", ...(alerts.length > 0 ? alerts.map((alert) => `- ${utc(alert.opened_at)} ${words(alert.code)}${alert.closed_at ? ` until ${utc(alert.closed_at)}` : ", open"}: ${alert.text}`) : ["- none"]), "",
     "## Acts of operators", "", ...(byPeople.length > 0 ? byPeople.map((event) => `- ${utc(event.at)} ${event.by_whom}: ${event.cause_kind}${event.step ? ` ${event.step}` : ""}: ${event.reason}`) : ["- none"]), "",

@@ -42,9 +42,13 @@ SELECT service,
     coalesce(c.version, 0) AS version, c.by_whom, c.reason,
     to_char(c.set_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS set_at, u.service IS NOT NULL AS is_used
 FROM (
-    SELECT service, (c.is_paused AND (c.paused_until IS NULL OR c.paused_until > clock_timestamp())) AS is_paused, concurrency,
-        rate_per_s, paused_until, version, by_whom, reason, set_at
+    -- Of a pause that is over nothing is left, unless its row has a limit.
+    SELECT service, c.is_paused AND NOT o.is_over AS is_paused, concurrency, rate_per_s,
+        CASE WHEN NOT o.is_over THEN paused_until END AS paused_until, version, CASE WHEN o.is_told THEN by_whom END AS by_whom,
+        CASE WHEN o.is_told THEN reason END AS reason, set_at
     FROM service_control c
+    CROSS JOIN LATERAL (SELECT c.is_paused AND coalesce(c.paused_until <= clock_timestamp(), false) AS is_over) p
+    CROSS JOIN LATERAL (SELECT p.is_over, NOT p.is_over OR concurrency IS NOT NULL OR rate_per_s IS NOT NULL AS is_told) o
 ) c
 FULL JOIN seen s USING (service)
 FULL JOIN (
