@@ -527,6 +527,22 @@ static void whys_note(struct mg_buf *out, const struct mg_table *steps, const ch
     }
 }
 
+/* The other steps that wait for signals. */
+static void waits_note(struct mg_buf *out, const struct mg_table *steps, int named)
+{
+    int count = 0;
+    for (int row = 0; row < steps->row_count; row++) {
+        const char *why = mg_table_cell(steps, row, MG_STEPS_WHY);
+        bool is_waiting = is_word(mg_table_cell(steps, row, "state"), mg_step_state_name(MG_STEP_WAITING));
+        if (is_waiting && row != named && why[0] != '\0' && count++ < STEPS_NAMED) {
+            mg_buf_printf(out, "step %s %s\n", mg_table_cell(steps, row, "step"), why);
+        }
+    }
+    if (count > STEPS_NAMED) {
+        mg_buf_printf(out, "%d more wait\n", count - STEPS_NAMED);
+    }
+}
+
 /* Unreadable results: the steps are done, and all that needs them fails. */
 static void unreadable_note(struct mg_buf *out, const struct mg_table *steps)
 {
@@ -558,6 +574,7 @@ static void notes_write(struct mg_buf *out, const struct mg_explain_facts *facts
         doubts_note(out, facts->steps, row);
         holds_note(out, facts);
     }
+    waits_note(out, facts->steps, row);
     unreadable_note(out, facts->steps);
     if (facts->has_branches) {
         branches_note(out, facts->order, facts->steps);

@@ -559,7 +559,7 @@ def a_gateway_has_the_rights_that_it_needs_and_no_others(s):
     assert door.ask("GET", "/v1/orders?label=customer=18")[0] == door.ask("GET", "/v1/orders")[0] == 200
     assert not refusals(s), refusals(s)
     for sql in ("SELECT payload FROM orders", "SELECT * FROM order_step", "UPDATE order_process SET reason = 'none'",
-                "SELECT transitions FROM order_event", "SELECT * FROM order_archive", "SELECT makegood_dossier('x')",
+                "SELECT by_whom FROM order_event", "SELECT reason FROM order_event", "SELECT result FROM order_step", "SELECT * FROM order_archive", "SELECT makegood_dossier('x')",
                 "SELECT * FROM makegood_archived_of_client('shop', 'x')"):
         try:
             execute(s, "gateway", sql)
