@@ -126,7 +126,7 @@ def ask(s, plan):
             due.append((time.monotonic() + signal[0], order.order_id, signal[1]))
     for at, order_id, yes in sorted(due):
         while time.monotonic() < at:
-            s.client.pump(min(at - time.monotonic(), 0.05))
+            s.client.pump(max(0, min(at - time.monotonic(), 0.05)))
         signal_id = str(uuid.uuid4())
         s.client.publish(json.dumps({"v": 1, "command_id": signal_id, "command": "signal", "signal": "approved", "payload": {"ok": yes}, "by": "ann",
                                      "reason": "a test", "order_id": order_id}), "scheduler.commands", exchange="makegood.commands",
