@@ -64,6 +64,14 @@ class Examples(unittest.TestCase):
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
 
+    def refuses(self, url):
+        """A workflow with a wrong method, path or key would else seem to succeed."""
+        for status, path, method, key in ((404, "/charge", "POST", "k"), (404, "/charge/by-key/k", "GET", None),
+                                          (405, "/mails", "PUT", "k"), (405, "/mails", "GET", None), (405, "/mails/by-key/k", "POST", "k"),
+                                          (400, "/mails", "POST", None), (400, "/mails", "POST", "")):
+            self.assertEqual(status, self.ask(f"{url}{path}", method, key, {})[0], f"{method} {path}, key {key}")
+        self.assertEqual(404, self.ask(f"{url}/mails/by-key/k", "GET")[0], "a refused call acts")
+
     def check(self, language):
         if shutil.which(str(SERVICES[language][0])) is None:
             self.skipTest(f"{language} is not installed")
@@ -72,14 +80,15 @@ class Examples(unittest.TestCase):
         self.assertEqual(0, code, audit)
         self.assertEqual({"kept"}, {promise["verdict"] for promise in audit["promises"]}, audit)
         self.assertEqual(1, self.audit(url, {"amount": 101})[0], "a declined card is no test")
-        created = self.ask(f"{url}/rooms", "POST", "order-1.room.do", {})
+        self.refuses(url)
+        created = self.ask(f"{url}/reservations", "POST", "order-1.reserve.do", {})
         self.assertEqual(201, created[0])
-        self.assertEqual(200, self.ask(f"{url}/rooms/by-key/late.do", "DELETE")[0])
+        self.assertEqual(200, self.ask(f"{url}/reservations/by-key/late.do", "DELETE")[0])
         process.kill()
         process.wait()
         _, url = self.start(language)
-        self.assertEqual(created, self.ask(f"{url}/rooms", "POST", "order-1.room.do", {}), "a restart forgets a key")
-        self.assertEqual(410, self.ask(f"{url}/rooms", "POST", "late.do", {})[0], "a restart forgets an undo")
+        self.assertEqual(created, self.ask(f"{url}/reservations", "POST", "order-1.reserve.do", {}), "a restart forgets a key")
+        self.assertEqual(410, self.ask(f"{url}/reservations", "POST", "late.do", {})[0], "a restart forgets an undo")
 
     def test_python(self):
         self.check("python")

@@ -3,6 +3,7 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 
+const PATH = /^\/(reservations|charges|mails)(?:\/by-key\/([^/]+))?$/; // add your own things here
 const journal = process.argv[3] ?? "service.jsonl"; // a real service has a table with a unique key
 const effects = new Map(); // by key; no answer: the key is undone
 if (existsSync(journal)) {
@@ -29,10 +30,13 @@ function undo(key) { // DELETE /THINGS/by-key/KEY: undone, also if it never came
   return [200, {}];
 }
 
-function answer(method, url, headers, text) {
-  const [, things, , key] = url.split("/").map(decodeURIComponent);
-  if (method === "POST") return perform(things, headers["idempotency-key"], JSON.parse(text));
-  return method === "GET" ? find(key) : undo(key);
+function answer(method, url, headers, text) { // a call that is not one of these three is refused
+  const [, things, key] = PATH.exec(url) ?? [], sent = headers["idempotency-key"];
+  if (!things) return [404, { code: "unknown_path", message: url }];
+  if (method === "POST" && !key) return sent ? perform(things, sent, JSON.parse(text)) : [400, { code: "no_key" }];
+  if (method === "GET" && key) return find(decodeURIComponent(key));
+  if (method === "DELETE" && key) return undo(decodeURIComponent(key));
+  return [405, { code: "unknown_method", message: `${method} ${url}` }];
 }
 
 createServer(async (request, response) => {
