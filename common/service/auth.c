@@ -81,7 +81,7 @@ static char *read_header_name(const struct mg_json_object *object, const struct 
 }
 
 static void read_secret(const struct mg_json_object *object, const char *name, const char *what,
-                        struct mg_secret *ret_secret)
+                        bool is_without_value, struct mg_secret *ret_secret)
 {
     struct mg_json_object secret;
     struct mg_err err;
@@ -91,7 +91,7 @@ static void read_secret(const struct mg_json_object *object, const char *name, c
         return;
     }
     ret_secret->file = mg_service_read_text(&secret, "file", MG_REQUIRED);
-    if (ret_secret->file != NULL &&
+    if (ret_secret->file != NULL && !is_without_value &&
         mg_service_read_secret(ret_secret->file, what, &ret_secret->value, &err) != MG_OK) {
         mg_json_member_fault(&secret, err.class, "file", "%s", err.text);
     }
@@ -149,7 +149,7 @@ static char *make_line(const struct mg_auth *auth, const char *secret)
 static void keep_line(const struct mg_json_object *object, struct mg_auth *auth)
 {
     if (auth->secret.value == NULL || (auth->scheme == MG_AUTH_BASIC && auth->user == NULL)) {
-        return; /* a fault has been reported */
+        return; /* a fault has been reported, or secrets are left out */
     }
     auth->line = make_line(auth, auth->secret.value);
     if (auth->line == NULL) {
@@ -165,7 +165,7 @@ static void read_basic(const struct mg_json_object *basic, struct mg_auth *auth)
         mg_json_member_fault(basic, MG_BAD_INPUT, "user",
                              "a user's name has no colon; it ends there (RFC 7617)");
     }
-    read_secret(basic, "password", "the password", &auth->secret);
+    read_secret(basic, "password", "the password", auth->is_without_secrets, &auth->secret);
     keep_line(basic, auth);
 }
 
@@ -241,7 +241,7 @@ static void read_oauth2(const struct mg_json_object *object, struct mg_auth *aut
     oauth2->is_secret_in_body =
         mg_json_get_word(object, "client_auth", MG_OPTIONAL, CLIENT_AUTHS, MG_BAD_INPUT, 0) == 1;
     read_expired_when(object, oauth2);
-    read_secret(object, "client_secret", "the client's secret", &auth->secret);
+    read_secret(object, "client_secret", "the client's secret", auth->is_without_secrets, &auth->secret);
 }
 
 static void read_hmac(const struct mg_json_object *object, const struct mg_service *service,
@@ -257,7 +257,8 @@ static void read_hmac(const struct mg_json_object *object, const struct mg_servi
     int is_signed_default = hmac->timestamp_header != NULL ? 1 : 0;
     hmac->is_timestamp_signed =
         mg_json_get_word(object, "sign", MG_OPTIONAL, SIGNED, MG_BAD_INPUT, is_signed_default) == 1;
-    read_secret(object, "secret", "the secret of the signature", &hmac->key);
+    read_secret(object, "secret", "the secret of the signature", service->auth.is_without_secrets,
+                &hmac->key);
     if (hmac->is_timestamp_signed && hmac->timestamp_header == NULL) {
         mg_json_member_fault(object, MG_BAD_INPUT, "sign",
                              "the receiver needs the signed timestamp; add \"timestamp_header\"");
@@ -295,7 +296,7 @@ void mg_service_read_auth(const struct mg_json_object *object, struct mg_service
         read_basic(&part, auth);
     } else if (mg_json_get(&members, "bearer", MG_OPTIONAL).data != NULL) {
         auth->scheme = MG_AUTH_BEARER;
-        read_secret(&members, "bearer", "the token", &auth->secret);
+        read_secret(&members, "bearer", "the token", auth->is_without_secrets, &auth->secret);
         keep_line(&members, auth);
     } else if (mg_service_open_part(&members, "oauth2", OAUTH2_NAMES, &part)) {
         read_oauth2(&part, auth);

@@ -44,6 +44,7 @@ struct mg_hmac_rule {
 };
 
 struct mg_auth {
+    bool is_without_secrets; /* their files are not read, and no call can be made */
     enum mg_auth_scheme scheme;
     struct mg_secret secret; /* password, token or client secret */
     char *user;              /* of basic */

@@ -31,11 +31,14 @@ static bool is_header_name(const char *text, size_t len)
     return len > 0 && len <= NAME_MAX_BYTES;
 }
 
-static enum mg_class read_file(const char *name, const char *path, char **ret_line, struct mg_err *err)
+/* Without secrets the line ends after the name, which other members must not repeat. */
+static enum mg_class read_file(const char *name, const char *path, bool is_without_secrets, char **ret_line,
+                               struct mg_err *err)
 {
     char *value = NULL;
-    enum mg_class class = mg_service_read_secret(path, "the header's value", &value, err);
-    if (class == MG_OK && asprintf(ret_line, "%s: %s", name, value) < 0) {
+    enum mg_class class =
+        is_without_secrets ? MG_OK : mg_service_read_secret(path, "the header's value", &value, err);
+    if (class == MG_OK && asprintf(ret_line, "%s: %s", name, value != NULL ? value : "") < 0) {
         *ret_line = NULL;
         class = mg_err_set(err, MG_TRANSIENT, "could not keep the content of \"%.120s\": no memory", path);
     }
@@ -45,7 +48,7 @@ static enum mg_class read_file(const char *name, const char *path, char **ret_li
 
 /* Makes the header `name` from its value in the file; NULL after a fault. */
 static char *read_value(struct mg_json_faults *faults, const char *pointer, const char *name,
-                        struct mg_slice value, char **ret_path)
+                        struct mg_slice value, bool is_without_secrets, char **ret_path)
 {
     struct mg_json_object object;
     struct mg_err err;
@@ -57,7 +60,7 @@ static char *read_value(struct mg_json_faults *faults, const char *pointer, cons
             return NULL;
         }
         *ret_path = mg_service_read_text(&object, "file", MG_REQUIRED);
-        if (*ret_path != NULL && read_file(name, *ret_path, &line, &err) != MG_OK) {
+        if (*ret_path != NULL && read_file(name, *ret_path, is_without_secrets, &line, &err) != MG_OK) {
             mg_json_fault(faults, err.class, pointer, "%s", err.text);
         }
         return line;
@@ -120,7 +123,7 @@ void mg_service_read_headers(const struct mg_json_object *object, struct mg_serv
         mg_json_pointer_join("/headers", mg_buf_slice(&name), pointer);
         check_name(object->faults, pointer, mg_buf_slice(&name));
         service->headers[count] = read_value(object->faults, pointer, name.len > 0 ? name.data : "", value,
-                                             &service->header_files[count]);
+                                             service->auth.is_without_secrets, &service->header_files[count]);
         mg_buf_finish(&name);
     }
 }
@@ -140,7 +143,7 @@ enum mg_class mg_service_reread_headers(struct mg_service *service, int *ret_cou
         }
         (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(service->headers[i], ":"),
                        service->headers[i]);
-        class = read_file(name, service->header_files[i], &lines[i], err);
+        class = read_file(name, service->header_files[i], false, &lines[i], err);
         if (class != MG_OK) {
             (void)mg_err_prefix(err, "header %s", name);
         }

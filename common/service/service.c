@@ -201,8 +201,9 @@ static void read_tries(const struct mg_json_object *object, struct mg_service *s
     service->is_fresh_connection = mg_json_get_bool(object, "fresh_connection", MG_OPTIONAL, false);
 }
 
-enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *mistakes,
-                               struct mg_service **ret_service, struct mg_err *err)
+static enum mg_class service_read(struct mg_slice text, const struct mg_mistakes *mistakes,
+                                  bool is_without_secrets, struct mg_service **ret_service,
+                                  struct mg_err *err)
 {
     struct mg_json_faults faults = mg_json_definition_faults(text, mistakes, err);
     struct mg_json_object object;
@@ -211,6 +212,7 @@ enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *m
     if (service == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not read a service file: no memory");
     }
+    service->auth.is_without_secrets = is_without_secrets;
     if (mg_json_definition_open(&object, &faults, &MG_JSON_LIMITS_DEFAULT, NAMES)) {
         (void)mg_json_get_typed(&object, "$schema", MG_OPTIONAL, MG_JSON_STRING); /* for editors */
         mg_json_get_name(&object, "service", MG_REQUIRED, service->name);
@@ -232,6 +234,18 @@ enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *m
     }
     *ret_service = service;
     return MG_OK;
+}
+
+enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *mistakes,
+                               struct mg_service **ret_service, struct mg_err *err)
+{
+    return service_read(text, mistakes, false, ret_service, err);
+}
+
+enum mg_class mg_service_parse_rules(struct mg_slice text, const struct mg_mistakes *mistakes,
+                                     struct mg_service **ret_service, struct mg_err *err)
+{
+    return service_read(text, mistakes, true, ret_service, err);
 }
 
 void mg_service_destroy(struct mg_service *service)

@@ -69,6 +69,10 @@ struct mg_service {
 
 enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *mistakes,
                                struct mg_service **ret_service, struct mg_err *err) MG_MUSTCHECK;
+/* The same without the secrets, for a rehearsal: no file that the text names is read, and no call can be
+ * made. */
+enum mg_class mg_service_parse_rules(struct mg_slice text, const struct mg_mistakes *mistakes,
+                                     struct mg_service **ret_service, struct mg_err *err) MG_MUSTCHECK;
 void mg_service_destroy(struct mg_service *service); /* accepts NULL */
 /* Another URL in place of the file's. MG_BAD_INPUT: the text has its fault; the service is of no more use. */
 enum mg_class mg_service_set_url(struct mg_service *service, const char *url,

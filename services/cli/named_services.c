@@ -16,7 +16,7 @@ static enum mg_exit_code service_add(struct mg_service_files *files, struct mg_s
     struct mg_err err;
     struct mg_mistake_printer printer = {.path = path};
     const struct mg_mistakes mistakes = {mg_mistake_print, &printer};
-    if (mg_service_parse(text, &mistakes, &files->services[files->count], &err) != MG_OK) {
+    if (mg_service_parse_rules(text, &mistakes, &files->services[files->count], &err) != MG_OK) {
         return printer.count > 0 ? MG_EXIT_USAGE : mg_cli_fail(MG_EXIT_USAGE, "%s: %s", path, err.text);
     }
     files->count++;

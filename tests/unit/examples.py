@@ -113,6 +113,13 @@ class Examples(unittest.TestCase):
         for command in self.page("recipes.md"):
             self.type(command)
 
+    def test_cases_need_no_secret(self):
+        """The file of the token counts from the agent's folder, and cases make no call."""
+        recipe = EXAMPLES / "recipes/charge-and-refund"
+        done = subprocess.run([TOOL, "workflow", "test", recipe / "workflow.json", recipe / "cases.json"], cwd=self.folder,
+                              capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+
     def test_the_commands_of_the_checklist(self):
         service, test = self.page("service-checklist.md")
         self.assertEqual("python3 deploy/examples/python/service.py 9080", service)

@@ -122,6 +122,36 @@ START_TEST(basic_and_bearer_become_a_header)
 }
 END_TEST
 
+/* Would catch: a rehearsal that needs the agent's folder and its secrets, or one that overlooks a header
+ * given twice. */
+START_TEST(the_rules_alone_need_no_secret)
+{
+#define NOWHERE "{\"file\":\"/nowhere/key\"}"
+#define HEAD    "{\"service\":\"s\",\"url\":\"http://h\","
+    static const char *const FILES[] = {
+        HEAD "\"headers\":{\"X-Key\":" NOWHERE "}}",
+        HEAD "\"auth\":{\"bearer\":" NOWHERE "}}",
+        HEAD "\"auth\":{\"basic\":{\"user\":\"u\",\"password\":" NOWHERE "}}}",
+        HEAD
+        "\"auth\":{\"oauth2\":{\"token_url\":\"https://h/t\",\"client_id\":\"c\",\"client_secret\":" NOWHERE
+        "}}}",
+        HEAD "\"auth\":{\"hmac\":{\"header\":\"X-Signature\",\"secret\":" NOWHERE "}}}",
+    };
+    static const char TWICE[] =
+        HEAD "\"headers\":{\"Authorization\":" NOWHERE "},\"auth\":{\"bearer\":" NOWHERE "}}";
+    for (size_t i = 0; i < sizeof(FILES) / sizeof(FILES[0]); i++) {
+        ck_assert_int_eq(mg_service_parse(mg_slice_of(FILES[i]), NULL, &service, &err), MG_BAD_INPUT);
+        ck_assert_msg(mg_service_parse_rules(mg_slice_of(FILES[i]), NULL, &service, &err) == MG_OK, "%s",
+                      err.text);
+        mg_service_destroy(service);
+        service = NULL;
+    }
+    ck_assert_int_eq(mg_service_parse_rules(mg_slice_of(TWICE), NULL, &service, &err), MG_BAD_INPUT);
+#undef NOWHERE
+#undef HEAD
+}
+END_TEST
+
 START_TEST(oauth2_and_hmac_are_read)
 {
     parse_good(
@@ -259,6 +289,7 @@ int main(void)
     tcase_add_test(tests, the_key_may_have_another_header);
     tcase_add_test(tests, codes_of_an_ended_token_are_error_codes);
     tcase_add_test(tests, basic_and_bearer_become_a_header);
+    tcase_add_test(tests, the_rules_alone_need_no_secret);
     tcase_add_test(tests, oauth2_and_hmac_are_read);
     tcase_add_loop_test(tests, a_mistake_is_named_with_its_place, 0, COUNT(MISTAKES));
     tcase_add_test(tests, secrets_may_be_read_again);
