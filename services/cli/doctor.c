@@ -352,8 +352,11 @@ static void service_check(struct doctor *doctor, const struct mg_table *controll
     char queue[MG_QUEUE_NAME_SIZE], remedy[MG_SERVICE_REMEDY_SIZE], detail[768];
     mg_topology_request_queue(name, false, queue);
     mg_service_remedy(name, state, remedy);
+    bool has_agent = strtoll(mg_table_cell(controlled, row, "agents"), NULL, 10) > 0;
     if (strcmp(state, MG_SERVICE_NO_QUEUE) == 0) {
-        (void)snprintf(detail, sizeof(detail), "%s has no queue %s; run: %s", name, queue, remedy);
+        (void)snprintf(detail, sizeof(detail), "%s has %sno queue %s; run: %s%s", name,
+                       has_agent ? "" : "no agent and ", queue, remedy,
+                       has_agent ? "" : "; then start an agent: makegood-agent --service FILE");
         finding(doctor, false, "service", detail);
     } else if (strcmp(state, MG_SERVICE_NO_AGENT) == 0) {
         (void)snprintf(detail, sizeof(detail), "%s has no agent at queue %s; start one: %s", name, queue,
@@ -372,8 +375,7 @@ static void service_check(struct doctor *doctor, const struct mg_table *controll
         finding(doctor, true, "service", detail);
     } else if (mg_table_cell(controlled, row, "since")[0] != '\0') {
         failing_check(doctor, controlled, row, state);
-    } else if (queues != NULL && strtoll(mg_table_cell(controlled, row, "agents"), NULL, 10) == 0 &&
-               strcmp(state, MG_SERVICE_SERVING) == 0) {
+    } else if (queues != NULL && !has_agent && strcmp(state, MG_SERVICE_SERVING) == 0) {
         (void)snprintf(detail, sizeof(detail), "%s has %lld consumers at queue %s, which report nothing",
                        name, (long long)queues->consumers, queue);
         finding(doctor, true, "service", detail);

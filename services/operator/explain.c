@@ -85,7 +85,8 @@ bool mg_explain_has_ended(const struct mg_table *order)
 bool mg_explain_asks_controlled(const struct mg_table *steps)
 {
     for (int row = 0; row < steps->row_count; row++) {
-        if (has_reason(steps, row, MG_REASON_SERVICE_PAUSED)) {
+        if (has_reason(steps, row, MG_REASON_SERVICE_PAUSED) ||
+            has_reason(steps, row, MG_REASON_BREAKER_OPEN)) {
             return true;
         }
     }
@@ -263,6 +264,20 @@ static void breaker_write(struct mg_buf *out, const struct mg_table *services, c
     }
 }
 
+/* The last failure of a service to which no call is made: the step itself has none. */
+static void service_failure_write(struct mg_buf *out, const struct mg_table *controlled, const char *service)
+{
+    for (int row = 0; controlled != NULL && row < controlled->row_count; row++) {
+        const char *text = mg_table_cell(controlled, row, "error_text");
+        if (is_word(mg_table_cell(controlled, row, "service"), service) && text[0] != '\0') {
+            part_begin(out);
+            mg_buf_printf(out, "its last failure: %s, at %s", text,
+                          mg_table_cell(controlled, row, "error_at"));
+            return;
+        }
+    }
+}
+
 /* The operator and the reason of a pause. False: no operator has paused the service. */
 static bool pause_write(struct mg_buf *out, const struct mg_table *controlled, const char *service)
 {
@@ -279,7 +294,8 @@ static bool pause_write(struct mg_buf *out, const struct mg_table *controlled, c
     return false;
 }
 
-static void queue_write(struct mg_buf *out, const struct mg_explain_queue *queue, const char *name)
+static void queue_write(struct mg_buf *out, const struct mg_explain_queue *queue, const char *name,
+                        const char *service)
 {
     if (queue == NULL) {
         return;
@@ -288,7 +304,10 @@ static void queue_write(struct mg_buf *out, const struct mg_explain_queue *queue
         char command[MG_APPLY_COMMAND_SIZE];
         mg_topology_apply_command(&name, 1, command);
         part_begin(out);
-        mg_buf_printf(out, "queue %s does not exist; run: %s", name, command);
+        mg_buf_printf(out,
+                      "no agent serves %s, and queue %s does not exist; in makegood dev give --service "
+                      "%s=URL; elsewhere run: %s; then start an agent: makegood-agent --service FILE",
+                      service, name, service, command);
     } else if (queue->consumers == 0) {
         part_begin(out);
         mg_buf_printf(out,
@@ -360,23 +379,27 @@ static void wait_why(struct mg_buf *out, const struct mg_explain_facts *facts, i
         mg_buf_append_text(out, reason_text(reason));
     }
     (void)failure_write(out, steps, row);
+    if (has_reason(steps, row, MG_REASON_BREAKER_OPEN)) {
+        service_failure_write(out, facts->controlled, service);
+    }
 }
 
 static void step_why(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
 {
     const struct mg_table *steps = facts->steps;
+    const char *service = mg_table_cell(steps, row, "service");
     char queue[MG_QUEUE_NAME_SIZE];
     bool is_out = is_running(mg_table_cell(steps, row, "state"));
-    queue_of(facts->order, mg_table_cell(steps, row, "service"), queue);
+    queue_of(facts->order, service, queue);
     if (!is_out) {
         wait_why(out, facts, row);
     } else if (is_word(mg_table_cell(steps, row, MG_STEPS_COUNTED), "1") || !failure_write(out, steps, row)) {
         mg_buf_append_text(out, "its request is out, and has no answer yet");
     }
     if (is_out || is_queue_asked(mg_table_cell(steps, row, "reason"))) {
-        queue_write(out, facts->queue, queue);
+        queue_write(out, facts->queue, queue, service);
     }
-    breaker_write(out, facts->services, mg_table_cell(steps, row, "service"));
+    breaker_write(out, facts->services, service);
 }
 
 static void error_why(struct mg_buf *out, const struct mg_explain_facts *facts, int row)

@@ -40,7 +40,8 @@ struct mg_explanation {
 
 bool mg_explain_has_ended(const struct mg_table *order);
 
-/* Whether the explanation needs MG_REPORT_CONTROLLED, because the step waits for a paused service. */
+/* Whether the explanation needs MG_REPORT_CONTROLLED, because a step waits for a service that is paused or
+ * down. */
 bool mg_explain_asks_controlled(const struct mg_table *steps);
 
 /* Whether the explanation needs the state of a request queue, and its name. True if a request is out,

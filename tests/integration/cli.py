@@ -821,7 +821,8 @@ class Answers(Case):
         World.sql("INSERT INTO workflow (name, version, definition) VALUES (%s, 1, %s)",
                   (service, json.dumps({"steps": [{"service": service}]})))
         apply = f"makegood broker apply --service {service}"
-        no_queue = [(False, f"{service} has no queue agent.{service}.requests; run: {apply}")]
+        no_queue = [(False, f"{service} has no agent and no queue agent.{service}.requests; run: {apply}; "
+                            "then start an agent: makegood-agent --service FILE")]
         self.assertEqual(says("service", service), no_queue)
         World.sql("INSERT INTO workflow (name, version, definition) VALUES (%s, 2, '{\"steps\": []}')", (service,))
         self.assertEqual(says("service", service), [])

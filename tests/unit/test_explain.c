@@ -83,19 +83,29 @@ static struct mg_table table_of(const char *const *columns, int column_count, co
 
 static struct mg_explanation explanation;
 
-static void explain(const char *definition, const char *order_row, const char *step_rows)
+static void explain_more(const char *definition, const char *order_row, const char *step_rows,
+                         const struct mg_table *controlled, const struct mg_explain_queue *queue)
 {
     struct mg_table order = table_of(ORDER_COLUMNS, ORDER_COLUMN_COUNT, order_row), whole;
     struct mg_table steps = table_of(STEP_COLUMNS, STEP_COLUMN_COUNT, step_rows);
     struct mg_table since = table_of(SINCE_COLUMNS, 2, "2026-11-29T03:43:00.000Z|" NOW "\n");
     ck_assert(mg_steps_complete(&order, &steps, mg_slice_of(definition), &whole));
-    const struct mg_explain_facts facts = {
-        .order = &order, .steps = &whole, .since = &since, .definition = mg_slice_of(definition)};
+    const struct mg_explain_facts facts = {.order = &order,
+                                           .steps = &whole,
+                                           .since = &since,
+                                           .controlled = controlled,
+                                           .queue = queue,
+                                           .definition = mg_slice_of(definition)};
     mg_explanation_make(&explanation, &facts);
     mg_table_free(&order);
     mg_table_free(&steps);
     mg_table_free(&since);
     mg_table_free(&whole);
+}
+
+static void explain(const char *definition, const char *order_row, const char *step_rows)
+{
+    explain_more(definition, order_row, step_rows, NULL, NULL);
 }
 
 static const char *text_of(struct mg_buf *text)
@@ -243,6 +253,39 @@ START_TEST(each_kind_of_work_has_its_next_request)
 }
 END_TEST
 
+/* Would catch: a service that is down without its failure, which only its own row has. */
+START_TEST(a_service_that_is_down_has_its_last_failure)
+{
+    static const char *const columns[] = {"service", "error_text", "error_at"};
+    struct mg_table controlled = table_of(columns, 3,
+                                          "air|air answered 503|" NOW "\n"
+                                          "travel|could not connect to 127.0.0.1:9080|" NOW "\n");
+    explain_more(DEFINITION, PROCESSING,
+                 FLIGHT "room|travel|waiting|do|breaker_open|f|6|0|" SOON "||breaker_open|no call was made\n",
+                 &controlled, NULL);
+    ck_assert_str_eq(text_of(&explanation.why),
+                     "the circuit breaker of the service is open; its last failure: could not connect to "
+                     "127.0.0.1:9080, at " NOW);
+    mg_explanation_free(&explanation);
+    mg_table_free(&controlled);
+}
+END_TEST
+
+/* Would catch: the command for a queue alone, where nobody would take the requests in it. */
+START_TEST(a_service_without_a_queue_lacks_its_agent_first)
+{
+    const struct mg_explain_queue queue = {.consumers = -1};
+    explain_more(DEFINITION, PROCESSING, FLIGHT "room|travel|waiting|do|no_consumer|f|1|0|" SOON "||\n", NULL,
+                 &queue);
+    ck_assert_str_eq(
+        text_of(&explanation.why),
+        "no agent serves travel, and queue agent.travel.requests does not exist; in makegood dev "
+        "give --service travel=URL; elsewhere run: makegood broker apply --service travel; then "
+        "start an agent: makegood-agent --service FILE");
+    mg_explanation_free(&explanation);
+}
+END_TEST
+
 START_TEST(the_definition_of_the_cases_is_readable)
 {
     struct mg_workflow *workflow = NULL;
@@ -296,6 +339,8 @@ int main(void)
     tcase_add_loop_test(tcase, each_state_has_its_three_lines, 0, (int)(sizeof(CASES) / sizeof(CASES[0])));
     tcase_add_loop_test(tcase, each_kind_of_work_has_its_next_request, 0,
                         (int)(sizeof(WORKS) / sizeof(WORKS[0])));
+    tcase_add_test(tcase, a_service_that_is_down_has_its_last_failure);
+    tcase_add_test(tcase, a_service_without_a_queue_lacks_its_agent_first);
     tcase_add_test(tcase, a_moment_has_its_distance_from_now);
     tcase_add_test(tcase, a_terminal_has_a_line_for_each_fact);
     suite_add_tcase(suite, tcase);
