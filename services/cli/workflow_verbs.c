@@ -193,7 +193,8 @@ static enum mg_exit_code services_check(struct mg_cli *cli, struct mg_workflow *
                            ret_services->why);
     }
     if (ret_services->why[0] != '\0') {
-        mg_cli_note("whether each service has a queue was not looked at: %s", ret_services->why);
+        mg_cli_note("all else is checked; whether each service has a queue was not looked at: %s",
+                    ret_services->why);
     }
     return count > 0 && cli->options.is_strict ? MG_EXIT_USAGE : MG_EXIT_DONE;
 }
