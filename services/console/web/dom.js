@@ -74,7 +74,8 @@ export function when(iso, {relative = false, ms = false} = {}) {
 
 function ago(date) {
   const ms = now() - date.getTime();
-  return ms >= 0 ? `${duration(ms)} ago` : `in ${duration(-ms)}`;
+  const text = duration(Math.max(Math.abs(ms), 1000)); // a page is seldom newer than a second
+  return ms >= 0 ? `${text} ago` : `in ${text}`;
 }
 
 const MOMENT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)/;
@@ -99,10 +100,10 @@ export const badge = (word, kind = kindOf(word)) => h("span", {class: `badge is-
 export const bulkLink = (id) => h("a", {class: "id", href: `/bulk/${encodeURIComponent(id)}`}, id);
 export const orderLink = (id) => h("a", {class: "id", href: `/orders/${encodeURIComponent(id)}`}, id);
 
-/** columns: [{name, cell(row), number?, wide?}]; the first one is the row's heading. On a phone a row is a card. */
+/** columns: [{name, cell(row), number?, wide?, brief?}]; the first one is the row's heading. On a phone a row is a card, with brief cells in one line. */
 export function table(caption, columns, rows, {empty = "None.", key = (_row, index) => index, id = () => null} = {}) {
   if (rows.length === 0) return h("p", {class: "soft"}, empty);
-  const kind = (column) => (column.number ? "number" : column.wide ? "wide" : null);
+  const kind = (column) => (column.number ? "number" : column.wide ? "wide" : column.brief ? "brief" : null);
   return h("table", {},
     h("caption", {class: "unseen"}, caption),
     h("thead", {}, h("tr", {}, columns.map((column) => h("th", {scope: "col", class: kind(column)}, column.name)))),

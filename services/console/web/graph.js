@@ -1,6 +1,6 @@
 // The picture of a workflow: boxes and arrows at the places that the server computed, with an order's states. Each state has a colour
 // and a mark. On a narrow screen a list of the same steps replaces the picture.
-import {h, badge, kindOf, panel, svg} from "/dom.js";
+import {h, badge, kindOf, moments, panel, svg} from "/dom.js";
 
 const NAME_SHOWN = 18, WHY_SHOWN = 27; // characters that fit into a box with its mark
 const LINE_SHOWN = 30; // likewise, of a condition
@@ -117,7 +117,7 @@ function listed(node, step) {
   return h("li", {"data-key": node.step, class: `is-${kindOf(step.state)}`},
     svg("svg", {class: "mark-of", viewBox: `0 0 ${MARK} ${MARK}`, width: MARK, height: MARK, "aria-hidden": "true"}, markShow(step.state)),
     h("div", {}, h("strong", {}, node.step), " ", badge(step.state),
-      step.why && h("div", {}, step.why),
+      step.why && h("div", {}, moments(step.why)),
       [...node.guards, ...node.answers].map((label) => h("div", {class: "soft"}, `${label.word} ${label.whole}`)),
       notesOf(node).map((note) => h("div", {class: "soft"}, note))));
 }

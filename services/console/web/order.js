@@ -13,7 +13,7 @@ const ENDED = ["processed", "compensated", "cancelled"];
 
 // ---- the order's time ----
 
-/** The states of each step by its transitions: [{step, service, spans: [{state, from, to, attempt}]}]. */
+/** The states of each step by its transitions: [{step, service, spans: [{state, end, from, to, attempt}]}]; `end`: the outcome of a run. */
 function tracks(dossier, end) {
   const byStep = new Map(dossier.steps.map((step) => [step.step, {step: step.step, service: step.service, state: step.state, spans: []}]));
   for (const event of dossier.events) {
@@ -24,6 +24,7 @@ function tracks(dossier, end) {
       const last = track.spans.at(-1);
       if (last && last.to === null) last.to = at;
       const isOver = ["done", "undone", "skipped", "failed", "undo_failed"].includes(change.to);
+      if (isOver && RUNS.includes(last?.state)) last.end = change.to;
       track.spans.push({state: change.to, from: at, to: isOver ? at : null, attempt: change.attempt, reason: change.reason});
     }
   }
@@ -43,7 +44,7 @@ function bars(dossier) {
     h("span", {}, track.step, " ", badge(track.state)),
     h("span", {class: "track", role: "img", "aria-label": track.spans.map((span) => `${span.state.replaceAll("_", " ")} for ${duration(span.to - span.from)}`).join(", ") || "not started"},
       track.spans.map((span) => {
-        const bar = h("span", {class: `bar is-${kindOf(span.state)}`, title: `${span.state.replaceAll("_", " ")}${span.attempt ? `, attempt ${span.attempt}` : ""}: ${duration(span.to - span.from)}`});
+        const bar = h("span", {class: `bar is-${kindOf(span.end ?? span.state)}`, title: `${span.state.replaceAll("_", " ")}${span.end ? `, then ${span.end.replaceAll("_", " ")}` : ""}${span.attempt ? `, attempt ${span.attempt}` : ""}: ${duration(span.to - span.from)}`});
         bar.style.setProperty("--from", share(span.from - begin));
         bar.style.setProperty("--size", share(span.to - span.from));
         return bar;
@@ -96,7 +97,7 @@ function chapter([name, events]) {
   const first = events[0], last = events.at(-1), runs = events.flatMap((event) => event.transitions ?? []).filter((change) => change.step === name && RUNS.includes(change.to)).length;
   const newest = (last.transitions ?? []).filter((change) => !name || change.step === name).at(-1);
   return h("details", {"data-key": name, class: "chapter"}, h("summary", {}, h("strong", {}, name || "order"), " ", newest && badge(newest.to),
-    ` ${plural(events.length, "event", "events")}${runs > 0 ? `, ${plural(runs, "request", "requests")}` : ""} in ${duration(Date.parse(last.at) - Date.parse(first.at))}, the last at `, when(last.at)),
+    ` ${plural(events.length, "event", "events")}${runs > 0 ? `, ${plural(runs, "request", "requests")}` : ""} ${events.length > 1 ? `in ${duration(Date.parse(last.at) - Date.parse(first.at))}, the last at` : "at"} `, when(last.at)),
     h("ol", {class: "story"}, folded(events).map(entryLine)));
 }
 
@@ -115,7 +116,7 @@ function story(dossier, shown, redraw) {
 function attemptsOf(row) {
   if (row.attempts_allowed === null) return number(row.attempt);
   return [`${number(row.attempts_counted)} of ${number(row.attempts_allowed)}`,
-    Number(row.attempt) > row.attempts_counted && h("span", {class: "soft"}, ` ${plural(row.attempt, "request", "requests")}`)];
+    Number(row.attempt) > row.attempts_counted && h("span", {class: "soft whole"}, `, ${plural(row.attempt, "request", "requests")}`)];
 }
 
 /** A failure that the reason has already, or, of a step that is over, that no call was made for a while. */
@@ -156,9 +157,9 @@ function stepsShow(data, openCalls) {
     {name: "state", cell: (row) => [badge(row.state), row.maybe && row.state !== "done" && " may have been executed"]},
     {name: "service", cell: (row) => row.service},
     {name: "attempts", number: true, cell: attemptsOf},
-    {name: "reason", cell: (row) => [row.why ?? (row.reason === "none" ? "" : words(row.reason)),
+    {name: "reason", cell: (row) => [row.why ? moments(row.why) : (row.reason === "none" ? "" : words(row.reason)),
       row.due_at && !FOR_GATE.includes(row.reason) && row.reason !== "awaiting_signal" && [" until ", when(row.due_at)]]},
-    {name: "last failure", cell: (row) => isUntold(row) ? "" : [row.error_code && h("code", {}, row.error_code), " ", row.error_text ?? "", row.error_message ? `: ${row.error_message}` : "",
+    {name: "last failure", cell: (row) => isUntold(row) || (!row.error_code && !row.error_text && !row.error_body) ? "" : [row.error_code && h("code", {}, row.error_code), " ", row.error_text ?? "", row.error_message ? `: ${row.error_message}` : "",
       row.error_body && h("details", {}, h("summary", {}, "answer"), bytes(`answer to ${row.step}`, row.error_body))]},
     {name: "requests", cell: (row) => row.service && Number(row.attempt) > 0 && h("button", {type: "button", onclick: () => openCalls(row.step), "aria-label": `Requests of step ${row.step}`}, "Requests")},
     {name: "result", cell: (row) => (row.result === null ? row.unreadable && `cannot be read: ${row.unreadable}` : h("details", {}, h("summary", {}, "show"), bytes(`result of ${row.step}`, row.result)))},
@@ -195,12 +196,16 @@ function bytesShow(data) {
 
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 
+const ANSWER = "its answer: "; // the note with the bytes that the reason has in words
+
 /** Three lines: the present step; since when and why; the next request. Further facts follow. */
 function verdict({explanation: {what, since, why, next, notes}}) {
+  const answers = notes.filter((note) => note.startsWith(ANSWER)), told = notes.filter((note) => !note.startsWith(ANSWER));
   return [h("p", {class: "what"}, moments(`${sentence(what)}.`)),
     h("p", {class: "why"}, since && moments(`Since ${since}: `), moments(`${since ? why : sentence(why)}.`)),
     h("p", {class: "next"}, h("strong", {}, "Next: "), moments(`${next}.`)),
-    notes.length > 0 && h("ul", {class: "notes"}, notes.map((note) => h("li", {}, moments(note))))];
+    told.length > 0 && h("ul", {class: "notes"}, told.map((note) => h("li", {}, moments(note)))),
+    answers.map((note) => h("details", {"data-key": "answer"}, h("summary", {}, "Answer of the service"), bytes("answer of the service", note.slice(ANSWER.length))))];
 }
 
 export async function show({main, path}) {
