@@ -123,6 +123,7 @@ test("what happened to an order? its id leads to its story", async () => {
     assert.match(story[at], what);
   }
   assert.equal(await visitor.page.locator(".track-list li").count(), 3);
+  assert.equal(await visitor.page.locator(".track-list li[data-key=book] .bar.is-bad").count(), 2, "the run that failed, and its end");
   assert.deepEqual(await visitor.page.locator("main .panel > h2").allTextContents().then((names) => names.filter((name) => ["Steps", "Timeline", "History", "Details"].includes(name))),
     ["Steps", "Timeline", "History", "Details"], "the steps stand before the history");
   assert.match(await visitor.page.locator(".verdict .what").textContent(), /is compensated: it has ended/);
@@ -483,7 +484,13 @@ test("an order is posted by a form that its workflow's input makes", async () =>
   await tool(["workflow", "load", file]);
   const visitor = await Visitor.login("operator");
   await visitor.open("/post?workflow=posted", visitor.page.getByLabel("email"));
+  await buttonOf(visitor.page, "Post").click();
+  await visitor.page.getByRole("dialog").getByText("These fields are still empty: email, total, items.").waitFor();
+  await visitor.page.keyboard.press("Escape");
+  await visitor.page.getByRole("dialog").waitFor({state: "detached"});
+  await visitor.page.getByLabel("email").fill("ada@example.com");
   await visitor.page.getByLabel("total").fill("14.00");
+  await visitor.page.getByLabel("items").fill('[{"sku": "A-1"}]');
   await unfold(visitor);
   assert.match(await visitor.page.locator("main pre").textContent(), /"email": "ada@example.com", "total": 14.00, "items":/);
   await visitor.judge("post");

@@ -22,20 +22,20 @@ function sampleOf(name, shape) {
   return {text: JSON.stringify(SAMPLES[found] ?? name), number: "1", boolean: "true", time: JSON.stringify(new Date(Date.now() + 86400000).toISOString().replace(/\.\d+Z$/, "Z"))}[bare(shape)] ?? "null";
 }
 
-/** A field of one member: {element, value()}; value() is a text of JSON, or "" for an optional member that is left out. */
+/** A field of one member: {name, optional, element, value()}; value() is a text of JSON, or "" if the field is empty. Samples are placeholders, so nobody posts them. */
 function fieldOf(written, shape) {
   const name = bare(written), optional = isOptional(written, shape), id = `input-${name}`;
-  const word = typeof shape === "string" ? bare(shape) : "JSON", sample = optional ? "" : sampleOf(name, shape);
+  const word = typeof shape === "string" ? bare(shape) : "JSON", sample = sampleOf(name, shape);
   const label = h("label", {for: id}, h("strong", {}, name), ` ${word}${optional ? ", may be left out" : ""}`);
   if (word === "boolean") {
-    const control = h("select", {id, name}, [...(optional ? [["", ""]] : []), ["true", "true"], ["false", "false"]].map(([value, text]) => h("option", {value}, text)));
-    return {name, element: h("div", {}, label, control), value: () => control.value};
+    const control = h("select", {id, name}, [["", ""], ["true", "true"], ["false", "false"]].map(([value, text]) => h("option", {value}, text)));
+    return {name, optional, element: h("div", {}, label, control), value: () => control.value};
   }
   const isWord = ["text", "time", "number"].includes(word);
-  const control = isWord ? h("input", {id, name, value: word === "number" || sample === "" ? sample : JSON.parse(sample), inputmode: word === "number" ? "decimal" : null, autocomplete: "off", spellcheck: "false"})
-    : h("textarea", {id, name, rows: 4, class: "id", spellcheck: "false"}, sample === "" ? "" : jsonWrite(jsonRead(sample), 2));
-  return {name, element: h("div", {}, label, control),
-    value: () => (control.value.trim() === "" && (optional || word !== "text") ? "" : word === "text" || word === "time" ? JSON.stringify(control.value) : control.value.trim())};
+  const control = isWord ? h("input", {id, name, placeholder: word === "number" ? sample : JSON.parse(sample), inputmode: word === "number" ? "decimal" : null, autocomplete: "off", spellcheck: "false"})
+    : h("textarea", {id, name, rows: 4, class: "id", placeholder: jsonWrite(jsonRead(sample)), spellcheck: "false"});
+  return {name, optional, element: h("div", {class: isWord ? null : "is-wide"}, label, control),
+    value: () => (control.value.trim() === "" ? "" : word === "text" || word === "time" ? JSON.stringify(control.value) : control.value.trim())};
 }
 
 function payloadOf(fields) {
@@ -61,15 +61,19 @@ function form(workflow, input) {
   const fields = input === undefined ? [] : Object.entries(input).map(([name, shape]) => fieldOf(name, shape));
   const text = () => (whole ? whole.value : payloadOf(fields));
   const shown = h("div");
+  const missing = async () => {
+    const names = fields.filter((field) => !field.optional && field.value() === "").map((field) => field.name);
+    return names.length > 0 ? {text: `These fields are still empty: ${names.join(", ")}.`, isImpossible: true} : {};
+  };
   const look = () => shown.replaceChildren(bytes("payload", text()));
   const commandId = crypto.randomUUID?.() ?? null; // a second click posts the same order
   look();
   return panel(`Workflow ${workflow.name}, version ${workflow.version}`,
     h("form", {class: "input", oninput: look, onsubmit: (event) => event.preventDefault()},
       h("div", {}, h("label", {for: "order-id"}, h("strong", {}, "order id")), id),
-      whole ? h("div", {}, h("label", {for: "payload"}, h("strong", {}, "payload"), " JSON"), whole) : fields.map((field) => field.element)),
+      whole ? h("div", {class: "is-wide"}, h("label", {for: "payload"}, h("strong", {}, "payload"), " JSON"), whole) : fields.map((field) => field.element)),
     h("details", {}, h("summary", {}, "Payload as it is posted"), shown),
-    h("p", {class: "row"}, actButton("Post", {isFirst: true, title: `Post an order of ${workflow.name}`, text: "A real order begins: its steps call the services.",
+    h("p", {class: "row"}, actButton("Post", {isFirst: true, title: `Post an order of ${workflow.name}`, text: "A real order begins: its steps call the services.", prepare: missing,
       act: (reason) => post("orders", {reason, workflow: workflow.name, payload: text(), command_id: commandId, ...(id.value.trim() ? {order_id: id.value.trim()} : {})}),
       done: (answer) => orderAwait(answer.order_id)})));
 }
