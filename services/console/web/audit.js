@@ -20,11 +20,18 @@ function subjectShow(row) {
   return row.subject;
 }
 
+/** A value in words: "workflow sale, step charge". */
+function plain(value) {
+  if (Array.isArray(value)) return value.map(plain).join(", ");
+  if (typeof value !== "object" || value === null) return String(value);
+  return Object.entries(value).map(([name, inner]) => `${name.replaceAll("_", " ")} ${plain(inner)}`).join(", ");
+}
+
 /** The rest of the record, in few words. */
 function detailText(row) {
   const {via, version, order_id: orderId, code, ...more} = row.detail ?? {};
   const text = Object.entries(more).filter(([, value]) => value !== null && value !== "" && value !== false)
-    .map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ");
+    .map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "object" && !Array.isArray(value) ? `(${plain(value)})` : plain(value)}`).join(", ");
   return text.length > 160 ? `${text.slice(0, 160)}…` : text;
 }
 
@@ -34,7 +41,7 @@ const COLUMNS = [
   {name: "act", cell: (row) => h("strong", {class: "whole"}, row.verb)},
   {name: "on", wide: true, cell: subjectShow},
   {name: "reason", wide: true, cell: (row) => row.reason},
-  {name: "detail", cell: (row) => h("span", {class: "soft"}, detailText(row))},
+  {name: "detail", cell: (row) => detailText(row) && h("span", {class: "soft"}, detailText(row))},
 ];
 
 function form(filter) {

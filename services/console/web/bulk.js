@@ -53,8 +53,8 @@ function orders(data, query) {
     {name: "no.", number: true, cell: (row) => number(row.n)},
     {name: "result", cell: (row) => badge(row.result)},
     {name: "current state", cell: (row) => (row.state === null ? "" : badge(row.state))},
-    {name: "started", cell: (row) => when(row.asked_at, {ms: true})},
-    {name: "ended", cell: (row) => when(row.ended_at, {ms: true})},
+    {name: "started", cell: (row) => when(row.asked_at)},
+    {name: "ended", cell: (row) => when(row.ended_at)},
     {name: "reason", cell: (row) => row.text ?? ""},
   ], data.orders, {empty: "None.", key: (row) => row.n}),
   data.next !== null && h("p", {}, h("a", {href: path + href({...(chosen ? {result: chosen} : {}), after: data.next})}, "Next page")));

@@ -16,15 +16,16 @@ export function why(row) {
   return reason === "" ? waits : `${reason}; ${waits}`;
 }
 
+const LINE_COLUMN = {name: "line", brief: true, cell: (row) => row.line ?? ""}; // few orders have one
 const ORDER_COLUMNS = [
   {name: "order", cell: (row) => orderLink(row.order_id)},
-  {name: "state", cell: (row) => badge(row.state)},
-  {name: "workflow", cell: (row) => row.workflow},
+  {name: "state", brief: true, cell: (row) => badge(row.state)},
+  {name: "workflow", brief: true, cell: (row) => row.workflow},
   {name: "why", cell: why},
-  {name: "line", cell: (row) => row.line ?? ""},
+  LINE_COLUMN,
   {name: "failures", number: true, cell: (row) => number(row.failure_count)},
-  {name: "created", cell: (row) => when(row.created_at)},
-  {name: "updated", cell: (row) => when(row.updated_at)},
+  {name: "created", brief: true, cell: (row) => when(row.created_at)},
+  {name: "updated", brief: true, cell: (row) => when(row.updated_at)},
 ];
 const FAILURE_COLUMNS = [
   {name: "order", cell: (row) => orderLink(row.order_id)},
@@ -33,7 +34,7 @@ const FAILURE_COLUMNS = [
   {name: "step", cell: (row) => row.step ?? "the order"},
   {name: "service", cell: (row) => row.service ?? ""},
   {name: "message", cell: (row) => row.text},
-  {name: "since", cell: (row) => when(row.opened_at)},
+  {name: "since", cell: (row) => when(row.opened_at, {relative: true})},
 ];
 
 function field(name, label, control) {
@@ -56,11 +57,11 @@ function form(filter, workflows) {
   }},
   field("state", "state", select(STATES, filter.state)),
   field("workflow", "workflow", select([["", "any"], ...names.map((name) => [name, name])], filter.workflow)),
-  field("label", "labels", input("label", "customer=17, country=CH")),
+  field("label", "labels", input("label", "customer=17")),
   field("step", "failed at step", input("step", "")),
-  field("error", "error code", input("error", "http_422, card_declined")),
-  field("since", "since", input("since", "2h, 7d, 2026-01-31")),
-  field("until", "until", input("until", "1h, 2026-01-31T12:00Z")),
+  field("error", "error code", input("error", "card_declined")),
+  field("since", "since", input("since", "2h, 2026-01-31")),
+  field("until", "until", input("until", "2026-01-31T12:00Z")),
   h("div", {class: "row"}, h("button", {type: "submit", class: "first"}, "Search"), h("a", {class: "button", href: "/orders"}, "Clear")));
   return self;
 }
@@ -100,7 +101,7 @@ export async function show({main, query}) {
       list.querySelectorAll("tbody tr")[had]?.querySelector("a")?.focus();
     }}, rows.length === 0 ? "Search further back" : "More");
     list.replaceChildren(
-      table("Orders", columns, rows, {empty: page.next === null ? "No order matches." : "No match so far.", key: (row) => row.alert_id ?? row.order_id}),
+      table("Orders", columns.filter((column) => column !== LINE_COLUMN || rows.some((row) => row.line)), rows, {empty: page.next === null ? "No order matches." : "No match so far.", key: (row) => row.alert_id ?? row.order_id}),
       ...[note && h("p", {class: "soft"}, note), page.next !== null && h("p", {class: "row"}, more)].filter(Boolean));
   };
   main.append(h("h1", {}, "Orders"), searchPanel(form(filter, workflows), FIELDS.some((name) => filter[name] !== "")),

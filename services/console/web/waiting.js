@@ -30,7 +30,7 @@ const labels = (row) => Object.entries(row.labels ?? {}).map(([name, value]) => 
 const columns = (again) => [
   {name: "order", cell: (row) => [orderLink(row.order_id), labels(row) !== "" && h("div", {class: "soft"}, labels(row))]},
   {name: "question", cell: (row) => [h("strong", {}, row.title ?? `Signal ${row.signal ?? "unknown"}`), h("div", {class: "soft"}, `${row.workflow}, step ${row.step}`)]},
-  {name: "since", cell: (row) => when(row.since)},
+  {name: "since", cell: (row) => when(row.since, {relative: true})},
   {name: "until", cell: (row) => [when(row.until), row.on_timeout && h("div", {class: "soft"}, OVER[row.on_timeout])]},
   {name: "signed", cell: signatures},
   {name: "payload", cell: (row) => (row.payload === null ? h("span", {class: "soft"}, "on the order's page")
