@@ -9,10 +9,10 @@ const QUEUES = {"dead.letters": "Dead-lettered messages", "orders.rejected": "Re
 function letterShow(queue, letter) {
   const again = () => go(location.pathname + location.search, {keepsFocus: true});
   return h("section", {class: "panel"},
-    h("h2", {}, letter.reason || "No reason recorded"),
-    h("dl", {class: "facts"}, fact("queue", letter.queue), fact("exchange", letter.exchange), fact("type", letter.type), fact("time", when(letter.died_at)),
-      fact("message", letter.message_id && h("span", {class: "id"}, letter.message_id)),
-      fact("correlation", letter.correlation_id && h("span", {class: "id"}, letter.correlation_id))),
+    h("h2", {}, letter.message_id && [h("span", {class: "id"}, letter.message_id), ": "], letter.reason || "No reason recorded"),
+    h("dl", {class: "flow"}, [["time", letter.died_at && when(letter.died_at)], ["type", letter.type], ["queue", letter.queue], ["exchange", letter.exchange],
+      ["correlation", letter.correlation_id && letter.correlation_id !== letter.message_id && h("span", {class: "id"}, letter.correlation_id)]]
+      .filter(([, value]) => value).map(([name, value]) => h("div", {}, fact(name, value)))),
     h("details", {}, h("summary", {}, "Body"), bytes("body", letter.body ?? ""), letter.is_cut && h("p", {class: "soft"}, "The body is cut. In full: makegood dead show.")),
     mayAct() && h("p", {class: "row"},
       letter.obstacle ? h("span", {class: "soft"}, `No requeue can succeed: ${letter.obstacle}.`) : actButton("Requeue", {title: "Requeue the message", text: "The message returns to its queue and is processed again. The same failure can occur again.",

@@ -58,7 +58,7 @@ function needs(data) {
     const since = Math.max(...causes.map((cause) => Number(cause.oldest_ms)));
     const about = ABOUT_ORDERS[word], [href, what] = about ? ["/failures", "See the failures."] : PLACES[word] ?? ["/alerts", "See the alerts."];
     found.push({isBad: true, href, what,
-      text: `${about ?? ABOUT_ALERTS[word] ? plural(count, ...(about ?? ABOUT_ALERTS[word])) : plural(count, `alert ${word.replaceAll("_", " ")} is open`, `alerts ${word.replaceAll("_", " ")} are open`)}, since ${duration(since)}.`});
+      text: `${about ?? ABOUT_ALERTS[word] ? plural(count, ...(about ?? ABOUT_ALERTS[word])) : plural(count, `alert ${word.replaceAll("_", " ")} is open`, `alerts ${word.replaceAll("_", " ")} are open`)}; ${count > 1 ? "the oldest" : "its"} alert is ${duration(since)} old.`});
   }
   const known = data.causes.filter((cause) => cause.acked_at);
   for (const cause of known.slice(0, KNOWN_LISTED)) {
@@ -95,7 +95,7 @@ function tiles(data) {
   const sum = (rows) => rows.reduce((total, row) => total + Number(row.number), 0);
   const oldest = (rows) => rows.reduce((most, row) => Math.max(most, Number(row.oldest_ms)), 0);
   const alerts = data.figures.filter((row) => row.figure === "alerts"), owed = data.figures.filter((row) => row.figure === "owed");
-  const failing = alerts.filter((row) => row.word in ABOUT_ORDERS), unknown = data.causes.filter((cause) => !cause.acked_at);
+  const failing = alerts.filter((row) => row.word in ABOUT_ORDERS), others = alerts.filter((row) => !(row.word in ABOUT_ORDERS)), unknown = data.causes.filter((cause) => !cause.acked_at);
   const kind = (rows, causes) => (sum(rows) === 0 ? "" : causes.length > 0 ? "is-bad" : "is-wait");
   return h("ul", {class: "tiles", "aria-label": "Figures"},
     OPEN.map((state) => {
@@ -103,7 +103,7 @@ function tiles(data) {
       return tile(state, number(sum(rows)), rows.length > 0 ? `oldest ${duration(oldest(rows))}` : "none open");
     }),
     tile("failures open", number(sum(failing)), failing.length > 0 ? `oldest ${duration(oldest(failing))}` : "none", kind(failing, unknown.filter((cause) => cause.code in ABOUT_ORDERS))),
-    tile("alerts open", number(sum(alerts)), alerts.length > 0 ? `oldest ${duration(oldest(alerts))}` : "none", kind(alerts, unknown)),
+    tile("other alerts", number(sum(others)), others.length > 0 ? `oldest ${duration(oldest(others))}` : "none", kind(others, unknown.filter((cause) => !(cause.code in ABOUT_ORDERS)))),
     tile("statuses owed", number(sum(owed)), sum(owed) > 0 ? `oldest ${duration(oldest(owed))}` : "none", sum(owed) > 0 ? "is-wait" : ""));
 }
 

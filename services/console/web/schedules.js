@@ -10,13 +10,13 @@ export const scheduleLink = (name) => h("a", {href: `/schedules/${encodeURICompo
 export async function show({main}) {
   const {schedules} = await get("schedules");
   main.append(h("h1", {}, "Schedules"), schedules.length === 0 ? panel("None", h("p", {class: "soft"}, "No schedule is loaded: makegood schedule load FILE."))
-    : table("Schedules", [
+    : h("section", {class: "panel"}, table("Schedules", [
       {name: "schedule", cell: (row) => scheduleLink(row.schedule)},
       {name: "workflow", cell: (row) => row.workflow},
       {name: "state", cell: (row) => badge(row.is_paused ? "paused" : row.next_at === null ? "over" : "active")},
       {name: "next", cell: (row) => (row.next_at === null ? "none" : when(row.next_at))},
-      {name: "there", cell: (row) => (row.next_local === null ? "" : `${row.next_local}, ${row.zone}`)},
+      {name: "in its zone", cell: (row) => (row.next_local === null ? "" : `${row.next_local}, ${row.zone}`)},
       {name: "last slot", cell: (row) => (row.last_slot === null ? "" : [when(row.last_slot), ` ${ENDS[row.last_end]}`])},
       {name: "without an order", number: true, cell: (row) => number(row.skipped)},
-    ], schedules, {empty: "None.", key: (row) => row.schedule}));
+    ], schedules, {empty: "None.", key: (row) => row.schedule})));
 }

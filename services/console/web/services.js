@@ -28,14 +28,14 @@ function buttons(service) {
 export const waitingLink = (service) => (Number(service.waiting) === 0 ? "0"
   : h("a", {href: `/orders?${new URLSearchParams({waits_for: service.service})}`}, `${number(service.waiting)}${Number(service.waiting) === 10000 ? " or more" : ""}`));
 
-export const stateOf = (service) => [badge(service.state), service.since && [" for ", h("time", {datetime: service.since, title: service.since}, duration(service.since_ms))]];
+export const stateOf = (service) => h("span", {class: "whole"}, badge(service.state), service.since && [" for ", h("time", {datetime: service.since, title: service.since}, duration(service.since_ms))]);
 
 /** The columns of numbers, which the overview has, too. `minutes`: of all services, by name. */
 export const numberColumns = (minutes) => [
   {name: "calls/s", number: true, cell: (row) => (row.calls_per_s === null ? "–" : number(row.calls_per_s))},
   {name: "p95", number: true, cell: (row) => (row.p95_ms === null ? "–" : duration(row.p95_ms))},
   {name: "failed", number: true, cell: (row) => (row.failed_percent === null ? "–" : h("span", {class: row.failed_percent > 0 ? "failed" : null}, `${number(row.failed_percent)} %`))},
-  {name: "calls of the last hour", cell: (row) => {
+  {name: "calls, last hour", cell: (row) => {
     const own = minutes.get(row.service);
     return own ? sparkline(`Calls to ${row.service}`, own.calls, {failed: own.failed, pausedSince: row.state === "paused" ? row.since : null}) : "–";
   }},
@@ -57,7 +57,7 @@ function dense(title, ...children) {
 
 function draw({services, agents, minutes}) {
   const known = new Map(minutes.map((row) => [row.service, row]));
-  const p95 = {name: "p95 of the last hour", cell: (row) => {
+  const p95 = {name: "p95, last hour", cell: (row) => {
     const own = known.get(row.service);
     return own ? sparkline(`p95 of ${row.service}`, own.p95_ms, {unit: " ms", kind: "is-busy"}) : "–";
   }};
@@ -69,7 +69,7 @@ function draw({services, agents, minutes}) {
       ...numbers.slice(0, 1),
       {name: "p50", number: true, cell: (row) => (row.p50_ms === null ? "–" : duration(row.p50_ms))},
       ...numbers.slice(1, 4), p95, ...numbers.slice(4),
-      {name: "last failure", cell: (row) => lastFailure(row) || "none"},
+      {name: "last failure", cell: (row) => h("span", {class: row.state === "serving" ? "soft" : null}, lastFailure(row) || "none")},
     ], services, {empty: "No workflow is loaded, and no agent has reported.", key: (row) => row.service})),
     services.length > 0 && dense("Settings", table("Settings", [
       {name: "service", cell: (row) => row.service},
