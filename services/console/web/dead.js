@@ -9,16 +9,16 @@ const QUEUES = {"dead.letters": "Dead-lettered messages", "orders.rejected": "Re
 function letterShow(queue, letter) {
   const again = () => go(location.pathname + location.search, {keepsFocus: true});
   return h("section", {class: "panel"},
-    h("h2", {}, letter.message_id && [h("span", {class: "id"}, letter.message_id), ": "], letter.reason || "No reason recorded"),
+    h("div", {class: "head"}, h("h2", {}, letter.message_id && [h("span", {class: "id"}, letter.message_id), ": "], letter.reason || "No reason recorded"),
+      mayAct() && h("p", {class: "row"},
+        letter.obstacle ? h("span", {class: "soft"}, `No requeue can succeed: ${letter.obstacle}.`) : actButton("Requeue", {title: "Requeue the message", text: "The message returns to its queue and is processed again. The same failure can occur again.",
+          act: (reason) => post("dead/requeue", {queue, mark: letter.mark, reason}), done: again}),
+        actButton("Drop", {isHarm: true, title: "Drop the message permanently", text: "The message is deleted, and its request is never carried out.",
+          act: (reason) => post("dead/drop", {queue, mark: letter.mark, reason}), done: again}))),
     h("dl", {class: "flow"}, [["time", letter.died_at && when(letter.died_at)], ["type", letter.type], ["queue", letter.queue], ["exchange", letter.exchange],
       ["correlation", letter.correlation_id && letter.correlation_id !== letter.message_id && h("span", {class: "id"}, letter.correlation_id)]]
       .filter(([, value]) => value).map(([name, value]) => h("div", {}, fact(name, value)))),
-    h("details", {}, h("summary", {}, "Body"), bytes("body", letter.body ?? ""), letter.is_cut && h("p", {class: "soft"}, "The body is cut. In full: makegood dead show.")),
-    mayAct() && h("p", {class: "row"},
-      letter.obstacle ? h("span", {class: "soft"}, `No requeue can succeed: ${letter.obstacle}.`) : actButton("Requeue", {title: "Requeue the message", text: "The message returns to its queue and is processed again. The same failure can occur again.",
-        act: (reason) => post("dead/requeue", {queue, mark: letter.mark, reason}), done: again}),
-      actButton("Drop", {isHarm: true, title: "Drop the message permanently", text: "The message is deleted, and its request is never carried out.",
-        act: (reason) => post("dead/drop", {queue, mark: letter.mark, reason}), done: again})));
+    h("details", {}, h("summary", {}, "Body"), bytes("body", letter.body ?? ""), letter.is_cut && h("p", {class: "soft"}, "The body is cut. In full: makegood dead show.")));
 }
 
 export async function show({main, query}) {

@@ -115,8 +115,8 @@ function story(dossier, shown, redraw) {
 /** As the policy counts them; the requests are more if some found no service, or asked only. */
 function attemptsOf(row) {
   if (row.attempts_allowed === null) return number(row.attempt);
-  return [`${number(row.attempts_counted)} of ${number(row.attempts_allowed)}`,
-    Number(row.attempt) > row.attempts_counted && h("span", {class: "soft whole"}, `, ${plural(row.attempt, "request", "requests")}`)];
+  return h("span", {class: "whole"}, `${number(row.attempts_counted)} of ${number(row.attempts_allowed)}`,
+    Number(row.attempt) > row.attempts_counted && h("span", {class: "soft"}, `, ${plural(row.attempt, "request", "requests")}`));
 }
 
 /** A failure that the reason has already, or, of a step that is over, that no call was made for a while. */

@@ -3,7 +3,6 @@ import {h, bytes, panel} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {go} from "/app.js";
 import {actButton} from "/act.js";
-import {jsonRead, jsonWrite} from "/json_text.js";
 
 const THERE_MS = 250, THERE_TRIES = 20; // until a scheduler has taken the order
 
@@ -32,8 +31,8 @@ function fieldOf(written, shape) {
     return {name, optional, element: h("div", {}, label, control), value: () => control.value};
   }
   const isWord = ["text", "time", "number"].includes(word);
-  const control = isWord ? h("input", {id, name, placeholder: word === "number" ? sample : JSON.parse(sample), inputmode: word === "number" ? "decimal" : null, autocomplete: "off", spellcheck: "false"})
-    : h("textarea", {id, name, rows: 4, class: "id", placeholder: jsonWrite(jsonRead(sample)), spellcheck: "false"});
+  const control = isWord ? h("input", {id, name, placeholder: `e.g. ${word === "number" ? sample : JSON.parse(sample)}`, inputmode: word === "number" ? "decimal" : null, autocomplete: "off", spellcheck: "false"})
+    : h("textarea", {id, name, rows: 4, class: "id", placeholder: `e.g. ${sample}`, spellcheck: "false"});
   return {name, optional, element: h("div", {class: isWord ? null : "is-wide"}, label, control),
     value: () => (control.value.trim() === "" ? "" : word === "text" || word === "time" ? JSON.stringify(control.value) : control.value.trim())};
 }
