@@ -51,10 +51,10 @@ function orders(data, query) {
   table("Orders of the bulk action", [
     {name: "order", cell: (row) => orderLink(row.order_id)},
     {name: "no.", number: true, cell: (row) => number(row.n)},
-    {name: "result", cell: (row) => badge(row.result)},
-    {name: "current state", cell: (row) => (row.state === null ? "" : badge(row.state))},
-    {name: "started", cell: (row) => when(row.asked_at)},
-    {name: "ended", cell: (row) => when(row.ended_at)},
+    {name: "result", brief: true, cell: (row) => badge(row.result)},
+    {name: "current state", brief: true, cell: (row) => (row.state === null ? "" : badge(row.state))},
+    {name: "started", brief: true, cell: (row) => when(row.asked_at)},
+    {name: "ended", brief: true, cell: (row) => when(row.ended_at)},
     {name: "reason", cell: (row) => row.text ?? ""},
   ], data.orders, {empty: "None.", key: (row) => row.n}),
   data.next !== null && h("p", {}, h("a", {href: path + href({...(chosen ? {result: chosen} : {}), after: data.next})}, "Next page")));

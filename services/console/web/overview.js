@@ -117,10 +117,10 @@ const groupHref = (row) => `/orders?${new URLSearchParams({state: "error", workf
 export const GROUP_COLUMNS = [
   {name: "error", cell: (row) => h("a", {href: groupHref(row)}, row.error)},
   {name: "orders", number: true, cell: (row) => number(row.count)},
-  {name: "workflow", cell: (row) => row.workflow},
-  {name: "step", cell: (row) => row.step ?? "the order"},
-  {name: "service", cell: (row) => row.service ?? ""},
-  {name: "since", cell: (row) => when(row.oldest, {relative: true})},
+  {name: "workflow", brief: true, cell: (row) => row.workflow},
+  {name: "step", brief: true, cell: (row) => row.step ?? "the order"},
+  {name: "service", brief: true, cell: (row) => row.service ?? ""},
+  {name: "since", brief: true, cell: (row) => when(row.oldest, {relative: true})},
 ];
 
 function failures(data) {
@@ -130,11 +130,11 @@ function failures(data) {
 function oldest(data) {
   return panel("Oldest open orders", table("Oldest open orders", [
     {name: "order", cell: (row) => orderLink(row.order_id)},
-    {name: "state", cell: (row) => badge(row.state)},
-    {name: "workflow", cell: (row) => row.workflow},
+    {name: "state", brief: true, cell: (row) => badge(row.state)},
+    {name: "workflow", brief: true, cell: (row) => row.workflow},
     {name: "why", cell: why},
-    {name: "since", cell: (row) => when(row.updated_at, {relative: true})},
-    {name: "created", cell: (row) => when(row.created_at, {relative: true})},
+    {name: "since", brief: true, cell: (row) => when(row.updated_at, {relative: true})},
+    {name: "created", brief: true, cell: (row) => when(row.created_at, {relative: true})},
   ], data.oldest.orders, {empty: "No order is open."}), data.oldest.orders.length > 0 && h("p", {}, h("a", {href: "/orders?state=open"}, "All open orders")));
 }
 
