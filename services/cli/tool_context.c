@@ -80,7 +80,10 @@ static void variable_set(const char *name, const char *value, bool outranks)
 static void servers_unset(void)
 {
     static const char *const names[] = {"AMQP_", "PG_DSN", "ALLOW_PLAINTEXT", "CONFIG"};
-    for (char **at = environ; at != NULL && *at != NULL;) {
+    if (environ == NULL) { /* after clearenv */
+        return;
+    }
+    for (char **at = environ; *at != NULL;) {
         char name[64];
         bool is_one = false;
         (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(*at, "="), *at);

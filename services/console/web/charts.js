@@ -28,11 +28,16 @@ export function orderChart(minutes) {
   const sum = (name) => minutes[name].reduce((total, value) => total + value, 0);
   const x = (minute) => ((minute / (MINUTES - 2)) * CHART_WIDTH).toFixed(1);
   const y = (value) => (CHART_HEIGHT - 1 - (value / highest) * (CHART_HEIGHT - 4)).toFixed(1);
+  // Minutes in a row without any are not drawn: the last line would hide the ones before it.
+  const path = (values) => values.map((value, minute) => {
+    const hasOne = value > 0 || values[minute - 1] > 0, goesOn = hasOne && minute > 0;
+    return hasOne || values[minute + 1] > 0 ? `${goesOn ? "L" : "M"}${x(minute)} ${y(value)}` : "";
+  }).join("");
   const said = SERIES.map(([name]) => `${number(sum(name))} ${name}`).join(", ");
   return h("figure", {class: "chart"},
     svg("svg", {viewBox: `0 0 ${CHART_WIDTH} ${CHART_HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": `Orders of the last hour: ${said}`},
       svg("path", {d: `M0 ${CHART_HEIGHT - 0.5}H${CHART_WIDTH}`, class: "ground"}),
-      SERIES.map(([name, kind]) => svg("path", {class: `line ${kind}`, d: minutes[name].slice(0, -1).map((value, minute) => `${minute === 0 ? "M" : "L"}${x(minute)} ${y(value)}`).join("")}))),
+      SERIES.map(([name, kind]) => svg("path", {class: `line ${kind}`, d: path(minutes[name].slice(0, -1))}))),
     h("figcaption", {class: "row soft"}, SERIES.map(([name, kind]) => h("span", {class: `key ${kind}`}, `${name} ${number(sum(name))}`)),
       h("span", {}, `in the last hour; at most ${number(highest)} in a minute`)));
 }

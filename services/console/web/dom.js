@@ -89,7 +89,7 @@ export function tick(element) {
 }
 
 const KINDS = {
-  good: ["processed", "done", "serving", "undone", "closed"],
+  good: ["processed", "done", "serving", "closed"],
   busy: ["processing", "running", "undo_running", "compensating", "asked", "canary"],
   wait: ["pending", "waiting", "undo_pending", "undo_waiting", "paused", "half_open", "not ready", "unknown"],
   bad: ["error", "failed", "undo_failed", "no agent", "no queue", "not consuming", "breaker open", "open", "stopped"],

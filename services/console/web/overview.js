@@ -133,7 +133,7 @@ function oldest(data) {
     {name: "state", brief: true, cell: (row) => badge(row.state)},
     {name: "workflow", brief: true, cell: (row) => row.workflow},
     {name: "why", cell: why},
-    {name: "since", brief: true, cell: (row) => when(row.updated_at, {relative: true})},
+    {name: "last change", brief: true, cell: (row) => when(row.updated_at, {relative: true})},
     {name: "created", brief: true, cell: (row) => when(row.created_at, {relative: true})},
   ], data.oldest.orders, {empty: "No order is open."}), data.oldest.orders.length > 0 && h("p", {}, h("a", {href: "/orders?state=open"}, "All open orders")));
 }
