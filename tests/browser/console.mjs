@@ -688,7 +688,8 @@ test("a reader is offered nothing to do, and refused when asking nevertheless", 
   for (const path of [`/orders/${id}`, "/failures", "/services", "/workflows", "/waiting", "/alerts", "/dead?queue=orders.rejected"]) {
     await visitor.open(path);
     await visitor.page.locator("main .panel").last().waitFor();
-    assert.deepEqual(await visitor.page.locator("main button").allTextContents(), [], path);
+    const buttons = await visitor.page.locator("main button").allTextContents();
+    assert.deepEqual(buttons.filter((name) => name !== "Requests"), [], path); // a reader may see requests
   }
   const status = await visitor.page.evaluate(async (asked) => {
     const {csrf} = await (await fetch("/api/v1/me")).json();
