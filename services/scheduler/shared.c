@@ -16,6 +16,9 @@
 #define MG_SPARED_FROM_MS 1000
 /* Longer than the pause of any scheduler after failures, and than the batches of a prefetch. */
 #define MG_SPARED_FOR_MS 10000
+/* Without a further failure for so long, the work that the store did not take is gone: to another scheduler,
+ * with a connection to the broker. Longer than a pause after failures and a statement that times out. */
+#define MG_FAILING_FOR_MS 30000
 
 static int most(int a, int b)
 {
@@ -92,6 +95,7 @@ void mg_scheduler_failed(struct mg_shared *shared, int64_t began_boot_ms)
 {
     shared->failures++;
     shared->failing_boot_ms = shared->failing_boot_ms == 0 ? began_boot_ms : shared->failing_boot_ms;
+    shared->failed_boot_ms = mg_clock_boot_ms();
 }
 
 static bool is_failing_for_long(const struct mg_shared *shared)
@@ -111,5 +115,7 @@ void mg_scheduler_stored(struct mg_shared *shared, bool is_whole)
 
 bool mg_scheduler_spares(const struct mg_shared *shared)
 {
-    return is_failing_for_long(shared) || mg_clock_boot_ms() < shared->spared_boot_ms;
+    int64_t now_ms = mg_clock_boot_ms();
+    bool is_failing = is_failing_for_long(shared) && now_ms - shared->failed_boot_ms < MG_FAILING_FOR_MS;
+    return is_failing || now_ms < shared->spared_boot_ms;
 }

@@ -31,6 +31,7 @@ struct mg_shared {
     bool has_left;           /* messages left to others, which rank above this process from now on */
     uint32_t failures;       /* batches in a row that the store did not take, or not wholly */
     int64_t failing_boot_ms; /* since then it has taken nothing of any batch; 0: it takes some */
+    int64_t failed_boot_ms;  /* the last time that it took nothing */
     int64_t spared_boot_ms;  /* until then, attempts are not judged as overdue */
 };
 

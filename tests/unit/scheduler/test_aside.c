@@ -146,6 +146,30 @@ START_TEST(no_attempt_is_overdue_by_the_time_in_which_the_database_took_nothing)
 }
 END_TEST
 
+/* Would catch: an order that stands for ever. Its scheduler spares attempts after a failure of the store, the
+ * work that failed is another scheduler's by now, and nothing else is to be stored. */
+START_TEST(attempts_are_judged_again_although_nothing_was_stored_since_a_failure)
+{
+    two_orders_run();
+    fake_store.is_refusing = true;
+    reply("o2");
+    pass(5000);
+    fake_store_record("o2")->order.steps[0].attempt++;
+    fake_store_bump("o2");
+    int acked = fake_broker.acked;
+    fake_store.is_refusing = false;
+    pass(7000);
+    ck_assert_int_eq(fake_broker.acked, acked + 1); /* the reply is stale */
+    overdue("o1");
+    pass(250);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    pass(30000);
+    overdue("o1");
+    pass(250);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+}
+END_TEST
+
 #define LAST_OVERDUE "s-3 o1 overdue step=reserve attempt=3 by=s again"
 
 /* The order is given up by its third overdue attempt: command s-3 owes the status. */
@@ -450,6 +474,7 @@ int main(void)
     tcase_add_test(aside, a_healthy_order_that_is_set_aside_by_hand_stops_until_it_is_readmitted);
     tcase_add_test(aside, nothing_is_judged_while_the_database_refuses_all);
     tcase_add_test(aside, no_attempt_is_overdue_by_the_time_in_which_the_database_took_nothing);
+    tcase_add_test(aside, attempts_are_judged_again_although_nothing_was_stored_since_a_failure);
     tcase_add_test(aside, a_command_that_was_decided_before_gives_its_statuses_again);
     tcase_add_test(aside, a_lasting_refusal_is_tried_again_before_its_order_is_set_aside);
     tcase_add_test(aside, a_crowd_with_one_fault_is_not_judged_and_stays);
