@@ -16,8 +16,9 @@
 #define MG_SPARED_FROM_MS 1000
 /* Longer than the pause of any scheduler after failures, and than the batches of a prefetch. */
 #define MG_SPARED_FOR_MS 10000
-/* Without a further failure for so long, the work that the store did not take is gone: to another scheduler,
- * with a connection to the broker. Longer than a pause after failures and a statement that times out. */
+/* Without a further failure for so long, nothing of the work that the store did not take is left to be
+ * stored: it came to nothing when it was tried again. Longer than a pause after failures and a statement that
+ * times out. */
 #define MG_FAILING_FOR_MS 30000
 
 static int most(int a, int b)

@@ -1426,7 +1426,7 @@ class Databases(Case):
                 run("workflow", "load", second, code=DONE, env=env)
 
 
-def main():
+def main(module=__name__):
     if not SERVERS:
         print("cli.py: MAKEGOOD_TEST_SERVERS must describe a RabbitMQ and a PostgreSQL, as deploy/local/with_servers.py does",
               file=sys.stderr)
@@ -1435,7 +1435,7 @@ def main():
     try:
         run("db", "migrate", "--migrations", SOURCE / "deploy/postgres", code=DONE)
         run("broker", "apply", "--service", SERVICE, code=DONE)
-        outcome = unittest.main(module=__name__, argv=[sys.argv[0], *sys.argv[3:]], exit=False, verbosity=1)
+        outcome = unittest.main(module=module, argv=[sys.argv[0], *sys.argv[3:]], exit=False, verbosity=1)
         return 0 if outcome.result.wasSuccessful() else 1
     finally:
         World.drop()

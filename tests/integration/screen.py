@@ -17,8 +17,8 @@ import unittest
 import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from cli import (DONE, NOBODY_PG, NOT_FOUND, REASON, SERVICE, SOURCE, TOOL, USAGE, Case, FakeScheduler, World,  # noqa: E402
-                 answer_command, environment, insert_failure, insert_order, run)
+from cli import (DONE, NOBODY_PG, NOT_FOUND, REASON, SOURCE, TOOL, USAGE, Case, FakeScheduler, World,  # noqa: E402
+                 answer_command, environment, insert_failure, insert_order, main, run)
 
 ESCAPES = re.compile(r"\x1b\[[?\d;]*[A-Za-z]")
 COMPLETE_MAX_S = 2  # 0.3 s of the tool's own, on a busy machine with sanitizers
@@ -153,16 +153,5 @@ class Screen(Case):
         self.assertIn(f"did you mean {self.order_id}?", run("order", "resume", self.order_id[:20], *REASON, code=NOT_FOUND).stderr)
 
 
-def main():
-    World.make()
-    try:
-        run("db", "migrate", "--migrations", SOURCE / "deploy/postgres", code=DONE)
-        run("broker", "apply", "--service", SERVICE, code=DONE)
-        outcome = unittest.main(module=__name__, argv=[sys.argv[0], *sys.argv[3:]], exit=False, verbosity=1)
-        return 0 if outcome.result.wasSuccessful() else 1
-    finally:
-        World.drop()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__name__))

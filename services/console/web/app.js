@@ -92,6 +92,23 @@ export async function show({keepsFocus = false} = {}) {
   }
 }
 
+/** The button below a list: `ask` reads the next page, and `draw` adds its rows to the list. */
+export function moreButton(words, ask, draw) {
+  const more = h("button", {type: "button", onclick: async () => {
+    more.disabled = true;
+    try {
+      await ask();
+    } catch (error) {
+      trouble(`The next page is not available: ${error.message}.`);
+      more.disabled = false;
+      return;
+    }
+    trouble("");
+    draw();
+  }}, words);
+  return more;
+}
+
 export function go(address, options) {
   if (address !== location.pathname + location.search) history.pushState(null, "", address);
   return show(options);

@@ -1,7 +1,7 @@
 // The acts of operators, in the console and by the tool.
 import {h, bulkLink, orderLink, panel, say, searchPanel, table, when} from "/dom.js";
 import {get} from "/api.js";
-import {go, trouble} from "/app.js";
+import {go, moreButton} from "/app.js";
 
 const FIELDS = [
   {name: "by", label: "operator", placeholder: "otto"},
@@ -61,19 +61,12 @@ export async function show({main, query}) {
   let page = await get("audit", filter);
   const draw = () => {
     rows.push(...page.actions);
-    const more = h("button", {type: "button", onclick: async () => {
-      more.disabled = true;
-      try {
-        page = await get("audit", {...filter, after: page.next});
-      } catch (error) {
-        trouble(`The next page is not available: ${error.message}.`);
-        more.disabled = false;
-        return;
-      }
-      trouble("");
+    const more = moreButton("More", async () => {
+      page = await get("audit", {...filter, after: page.next});
+    }, () => {
       draw();
       say(`${page.actions.length} more`);
-    }}, "More");
+    });
     list.replaceChildren(table("Acts of operators", COLUMNS, rows, {empty: "No operator has done anything in this time.", key: (row) => row.action_id}),
       ...(page.next === null ? [] : [h("p", {class: "row"}, more)]));
   };

@@ -2,7 +2,7 @@
 // "none" is always certain.
 import {h, badge, number, orderLink, panel, plural, searchPanel, table, when, say} from "/dom.js";
 import {get} from "/api.js";
-import {go, trouble} from "/app.js";
+import {go, moreButton} from "/app.js";
 
 const STATES = [["", "any"], ["open", "open"], ["pending", "pending"], ["processing", "processing"], ["compensating", "compensating"],
   ["error", "error"], ["processed", "processed"], ["compensated", "compensated"], ["cancelled", "cancelled"]];
@@ -85,21 +85,14 @@ export async function show({main, query}) {
   const draw = () => {
     rows.push(...(page.failures ?? page.orders));
     const note = lookedAt(page, rows.length);
-    const more = h("button", {type: "button", onclick: async () => {
-      more.disabled = true;
-      const had = rows.length;
-      try {
-        page = await get("orders", {...filter, after: page.next});
-      } catch (error) {
-        trouble(`The next page is not available: ${error.message}.`);
-        more.disabled = false;
-        return;
-      }
-      trouble("");
+    const had = rows.length;
+    const more = moreButton(had === 0 ? "Search further back" : "More", async () => {
+      page = await get("orders", {...filter, after: page.next});
+    }, () => {
       draw();
       say(`${rows.length - had} more`);
       list.querySelectorAll("tbody tr")[had]?.querySelector("a")?.focus();
-    }}, rows.length === 0 ? "Search further back" : "More");
+    });
     list.replaceChildren(
       table("Orders", columns.filter((column) => column !== LINE_COLUMN || rows.some((row) => row.line)), rows, {empty: page.next === null ? "No order matches." : "No match so far.", key: (row) => row.alert_id ?? row.order_id}),
       ...[note && h("p", {class: "soft"}, note), page.next !== null && h("p", {class: "row"}, more)].filter(Boolean));

@@ -2,7 +2,7 @@
 // /waiting/ORDER has those of one order: the address for a mail.
 import {h, bytes, number, orderLink, panel, say, table, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
-import {go, trouble} from "/app.js";
+import {go, moreButton} from "/app.js";
 import {actButton} from "/act.js";
 
 const OVER = {fail: "then the step fails", skip: "then it is skipped"};
@@ -46,20 +46,13 @@ export async function show({main, path, query}) {
 
   const draw = () => {
     rows.push(...page.waiting);
-    const more = h("button", {type: "button", onclick: async () => {
-      const had = rows.length;
-      more.disabled = true;
-      try {
-        page = await get("waiting", {...filter, after: page.next});
-      } catch (error) {
-        trouble(`The next page is not available: ${error.message}.`);
-        more.disabled = false;
-        return;
-      }
-      trouble("");
+    const had = rows.length;
+    const more = moreButton(had === 0 ? "Search further" : "More", async () => {
+      page = await get("waiting", {...filter, after: page.next});
+    }, () => {
       draw();
       say(`${rows.length - had} more`);
-    }}, rows.length === 0 ? "Search further" : "More");
+    });
     list.replaceChildren(table("Waiting", columns(again), rows, {
       empty: order !== "" ? "This order does not wait for a signal now." : page.next === null ? "No step waits for a signal." : "No match so far.",
       key: (row) => `${row.order_id} ${row.step}`}),
