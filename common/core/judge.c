@@ -218,14 +218,21 @@ static enum mg_verdict verify_failed(struct mg_decider *decider, int index, enum
     return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_ATTEMPTS_EXHAUSTED, 0);
 }
 
+/* Law 11, quiesce: after the 202 its attempt still had all of its time, and the service may show nothing of
+ * the work before that is over. */
+static bool may_still_come(struct mg_decider *decider, int index)
+{
+    return decider->order.steps[index].is_accepted &&
+           !(mg_poll_was_over(decider, index) && mg_quiet_was_reached(decider, index));
+}
+
 static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     bool was_accepted = step->is_accepted;
-    if (was_accepted && !mg_quiet_was_reached(decider, index)) {
-        /* Law 11, quiesce: after the 202 its attempt still had all of its time. */
-        return mg_poll_answered(decider, index);
+    if (may_still_come(decider, index)) {
+        return mg_poll_found_nothing(decider, index);
     }
     if (plan->is_absent_final) {
         step->is_maybe = false;

@@ -239,8 +239,8 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
     for (int i = 0; i < order->step_count; i++) {
         struct mg_step *step = &order->steps[i];
         struct mg_step old = *step;
-        if (step->state == MG_STEP_DONE) { /* a step without undo stays done and is not executed again */
-            continue;
+        if (step->state == MG_STEP_DONE && !decider->plan->steps[i].is_wait) {
+            continue; /* a step without undo stays done and is not executed again */
         }
         (void)mg_decider_step(decider, i, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR,
                               0); /* pending ones stay */
@@ -397,11 +397,15 @@ static enum mg_verdict settle_absent(struct mg_decider *decider)
     if (verdict != MG_GO) {
         return verdict;
     }
+    bool was_maybe = step->is_maybe;
     step->is_maybe = false;
     step->is_accepted = false;
     step->is_refused = true;
     step->finish_by_ms = 0;
     step_forget_failures(step);
+    if (was_maybe && step->state == MG_STEP_PENDING && decider->plan->steps[index].is_at_most_once) {
+        return mg_decider_step(decider, index, MG_STEP_EVENT_LAPSE, MG_REASON_OPERATOR, 0);
+    }
     return undo_go_on(decider);
 }
 

@@ -142,9 +142,19 @@ static uint64_t steps_in(const struct mg_order *order, enum mg_step_state state)
     return steps;
 }
 
-static uint64_t finished_steps(const struct mg_order *order)
+/* Steps that are done or skipped, with all before them. A step may be so before its turn: an operator skips
+ * it, or a restart leaves it done. It then lets nothing through that follows the open ones before it. */
+static uint64_t finished_steps(const struct mg_plan *plan, const struct mg_order *order)
 {
-    return steps_in(order, MG_STEP_DONE) | steps_in(order, MG_STEP_SKIPPED);
+    uint64_t finished = steps_in(order, MG_STEP_DONE) | steps_in(order, MG_STEP_SKIPPED), before;
+    do {
+        before = finished;
+        for (uint64_t left = finished; left != 0; left &= left - 1) {
+            int step = lowest(left);
+            finished &= (plan->steps[step].after & ~finished) == 0 ? ~UINT64_C(0) : ~bit(step);
+        }
+    } while (finished != before); /* bits are only taken away */
+    return finished;
 }
 
 static int failed_step(const struct mg_order *order)
@@ -247,7 +257,7 @@ static void plan_forward(struct mg_decider *decider)
 {
     struct mg_order *order = &decider->order;
     do {
-        uint64_t finished = finished_steps(order);
+        uint64_t finished = finished_steps(decider->plan, order);
         decider->has_passed_by = false;
         if (finished == all_steps(order)) {
             mg_plan_finish(decider);
@@ -279,7 +289,7 @@ static bool has_way(const struct mg_decider *decider, int index)
     const struct mg_step *step = &decider->order.steps[index];
     enum mg_way way = mg_doubt_way(decider, index);
     if (step->state == MG_STEP_PENDING) {
-        return is_ready(decider, index, finished_steps(&decider->order)) && way != MG_WAY_PERSON;
+        return is_ready(decider, index, finished_steps(decider->plan, &decider->order)) && way != MG_WAY_PERSON;
     }
     if (step->state == MG_STEP_WAITING) {
         return step->is_accepted || way == MG_WAY_DO;

@@ -6,6 +6,7 @@
 
 #include "core/backoff.h"
 #include "core/policy.h"
+#include "core/quiet.h"
 
 int64_t mg_poll_interval_ms(const struct mg_decider *decider, int index)
 {
@@ -34,6 +35,13 @@ bool mg_poll_is_over(struct mg_decider *decider, int index)
     }
     step->finish_by_ms = mg_moment_cut_ms(decider->context, step->finish_by_ms, within_ms);
     return mg_has_passed(decider->context, step->finish_by_ms);
+}
+
+bool mg_poll_was_over(struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    return step->finish_by_ms == 0 || (mg_poll_is_over(decider, index) &&
+                                       step->finish_by_ms <= mg_quiet_begun_ms(decider, index));
 }
 
 static enum mg_verdict wait(struct mg_decider *decider, int index, enum mg_reason reason, int64_t due_at_ms)
@@ -77,6 +85,13 @@ enum mg_verdict mg_poll_answered(struct mg_decider *decider, int index)
     }
     step->is_accepted = true;
     step->poll_failure_count = 0;
+    return mg_poll_again(decider, index, MG_REASON_REMOTE_WORKING,
+                         mg_poll_next_ms(decider, index, mg_poll_interval_ms(decider, index)));
+}
+
+enum mg_verdict mg_poll_found_nothing(struct mg_decider *decider, int index)
+{
+    decider->order.steps[index].poll_failure_count = 0;
     return mg_poll_again(decider, index, MG_REASON_REMOTE_WORKING,
                          mg_poll_next_ms(decider, index, mg_poll_interval_ms(decider, index)));
 }

@@ -118,22 +118,24 @@ static enum mg_verdict undo_accepted(struct mg_decider *decider, int index)
     return mg_poll_answered(decider, index);
 }
 
-/* There is nothing to undo. But work that the service has accepted may have no effect yet: the undo goes out
- * again until one that began after the time of that work finds nothing. An answer is as old as its request.
- */
-static enum mg_verdict undo_absent(struct mg_decider *decider, int index)
+/* Work that the service has accepted may have no effect yet: the request goes out again until one that began
+ * after the time of that work finds nothing. */
+static enum mg_verdict work_await(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     const struct mg_step *step = &decider->order.steps[index];
-    bool is_over = step->finish_by_ms == 0 || mg_poll_is_over(decider, index);
-    if (is_over && step->finish_by_ms <= mg_quiet_begun_ms(decider, index)) {
-        return complete(decider, index);
-    }
+    bool is_over = mg_poll_is_over(decider, index);
     int64_t begun_ms = step->finish_by_ms - plan->finish_within_ms; /* a clock set forward passes the end */
     int64_t since_ms = mg_earlier(decider->context->now_ms - begun_ms, plan->finish_within_ms);
     int64_t wait_ms = is_over ? plan->poll_ms : mg_later(plan->poll_ms, since_ms / MG_ABSENT_SHARE);
     return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, MG_REASON_REMOTE_WORKING,
                            mg_poll_next_ms(decider, index, wait_ms));
+}
+
+/* There is nothing to undo. */
+static enum mg_verdict undo_absent(struct mg_decider *decider, int index)
+{
+    return mg_poll_was_over(decider, index) ? complete(decider, index) : work_await(decider, index);
 }
 
 static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
@@ -218,8 +220,9 @@ void mg_undo_end_doubt(struct mg_decider *decider, int index)
 static enum mg_verdict ask_absent(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
-    if (step->finish_by_ms > 0 && !mg_quiet_was_reached(decider, index)) {
-        return mg_poll_answered(decider, index); /* law 11, quiesce: it might still have begun */
+    bool was_over = mg_poll_was_over(decider, index) && mg_quiet_was_reached(decider, index);
+    if (step->finish_by_ms > 0 && !was_over) {
+        return mg_poll_found_nothing(decider, index); /* law 11, quiesce: it may still begin, or show nothing yet */
     }
     enum mg_verdict verdict = retry(decider, index, MG_REASON_VERIFIED_ABSENT);
     mg_undo_end_doubt(decider, index);
@@ -355,6 +358,9 @@ static enum mg_verdict repeat_replied(struct mg_decider *decider, int index)
 /* Only an absence that the definition calls final is a proof (law 11, quiesce). Any other may end. */
 static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
 {
+    if (!mg_poll_was_over(decider, index)) {
+        return work_await(decider, index);
+    }
     if (!decider->plan->steps[index].is_absent_final) {
         return retry(decider, index, MG_REASON_VERIFIED_ABSENT);
     }

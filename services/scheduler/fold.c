@@ -563,7 +563,7 @@ static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item
         mg_order_input_note_skips(fold->record, &batch->decision);
         mg_failure_forget(fold, &batch->decision);
         if (fold->workflow->workflow->has_signals) {
-            mg_kept_signals_end(fold, &batch->decision, cause);
+            mg_kept_signals_end(fold, &batch->decision);
         }
         event_add(batch, item, cause, story);
     }

@@ -180,8 +180,7 @@ static void step_clear(struct mg_fold *fold, int step)
     }
 }
 
-void mg_kept_signals_end(struct mg_fold *fold, const struct mg_decision *decision,
-                         const struct mg_cause *cause)
+void mg_kept_signals_end(struct mg_fold *fold, const struct mg_decision *decision)
 {
     for (int i = 0; i < decision->transition_count; i++) {
         const struct mg_transition *transition = &decision->transitions[i];
@@ -190,9 +189,6 @@ void mg_kept_signals_end(struct mg_fold *fold, const struct mg_decision *decisio
             fold->workflow->workflow->plan.steps[transition->step].is_signal) {
             step_clear(fold, transition->step);
         }
-    }
-    for (int i = 0; cause->kind == MG_CAUSE_RESTART && i < fold->record->order.step_count; i++) {
-        step_clear(fold, i);
     }
 }
 

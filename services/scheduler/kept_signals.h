@@ -65,9 +65,9 @@ struct mg_slice mg_kept_signals_add_idle(struct mg_batch *batch, struct mg_slice
 struct mg_slice mg_kept_signals_begin(struct mg_batch *batch, struct mg_fold *fold, int step,
                                       struct mg_slice key, struct mg_signal_moves *ret_moves,
                                       struct mg_signal_sum *ret_sum);
-/* After a decision: a step that waits no more has no signals, and neither has an order that begins anew. */
-void mg_kept_signals_end(struct mg_fold *fold, const struct mg_decision *decision,
-                         const struct mg_cause *cause);
+/* After a decision: a step that waits no more has no signals. One that has not begun keeps its own, also when
+ * its order begins anew: their senders were told that they count. */
+void mg_kept_signals_end(struct mg_fold *fold, const struct mg_decision *decision);
 /* The fact of a step that waits, by the signals that it has, as in `open`. */
 void mg_kept_signals_sum(const struct mg_fold *fold, int step, struct mg_slice open,
                          struct mg_signal_sum *ret_sum);

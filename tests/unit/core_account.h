@@ -171,7 +171,9 @@ static inline void witness_undo_maybe(struct witness *witness, const struct mg_c
         witness->is_undo_maybe[i] = witness->is_undo_maybe[i] || !was_certain;
     }
     if (before->state == MG_STEP_UNDO_RUNNING && before->kind == MG_KIND_VERIFY && is_reply &&
-        mg_step_asks_undone(before) && (reply.outcome == MG_OUTCOME_ABSENT || reply.is_work_refused)) {
+        mg_step_asks_undone(before) &&
+        ((reply.outcome == MG_OUTCOME_ABSENT && before->finish_by_ms <= witness_begun_ms(witness, cause)) ||
+         reply.is_work_refused)) {
         witness->is_undo_maybe[i] = false;
     }
     /* The next undo is of another do. */
@@ -210,8 +212,9 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
     bool is_good = reply.outcome == MG_OUTCOME_DONE || reply.outcome == MG_OUTCOME_ACCEPTED;
     bool was_certain = reply.executed == MG_EXECUTED_NO && !reply.may_still_act &&
                        cause->kind != MG_CAUSE_OVERDUE && cause->kind != MG_CAUSE_REPUBLISHED;
+    bool is_work_over = witness->work_until_ms[i] <= witness_begun_ms(witness, cause);
     if (kind == MG_KIND_VERIFY && cause->kind == MG_CAUSE_REPLY && reply.outcome == MG_OUTCOME_ABSENT) {
-        witness->may_do_again[i] = true;
+        witness->may_do_again[i] = is_work_over;
     } else if (kind == MG_KIND_DO && !was_certain) {
         witness->may_do_again[i] = false;
     }
@@ -228,8 +231,10 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
         witness->is_maybe[i] = witness->is_maybe[i] || is_working || is_doubt;
     } else if (kind == MG_KIND_VERIFY && cause->kind == MG_CAUSE_REPLY &&
                (reply.is_work_refused || (reply.outcome == MG_OUTCOME_ABSENT && plan->is_absent_final &&
-                                          were_dos_over(witness, cause)))) {
-        witness->is_maybe[i] = false;
+                                          is_work_over && were_dos_over(witness, cause)))) {
+        bool is_waiting = witness->before.steps[i].finish_by_ms > witness_begun_ms(witness, cause);
+        witness->is_maybe[i] = /* the answer that did not come may have been a 202 */
+            witness->is_maybe[i] && !reply.is_work_refused && is_waiting && witness->order.steps[i].is_maybe;
     } else if (kind == MG_KIND_UNDO && cause->kind == MG_CAUSE_REPLY &&
                (is_good || reply.outcome == MG_OUTCOME_ABSENT)) {
         bool is_polled = reply.outcome == MG_OUTCOME_ACCEPTED && plan->undo_finish_within_ms > 0;

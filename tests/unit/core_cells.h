@@ -123,11 +123,23 @@ static inline bool cell_may_stand(const struct cell_service *service)
 
 /* ---- invariants of a change ---- */
 
+static inline void cell_order_check(struct cell_world *world, int step)
+{
+    for (int i = 0; i < step && world->at.order.state == MG_ORDER_PROCESSING; i++) { /* each follows the last */
+        enum mg_step_state state = world->at.order.steps[i].state;
+        if (state != MG_STEP_DONE && state != MG_STEP_SKIPPED) {
+            cell_fail(world, "step %d goes out, and step %d before it is %s", step, i,
+                      mg_step_state_name(state));
+        }
+    }
+}
+
 static inline void cell_request_check(struct cell_world *world, int step)
 {
     const struct mg_step *at = &world->at.order.steps[step];
     const struct cell_service *service = &world->at.services[step];
     const struct mg_step_plan *plan = &world->plan.steps[step];
+    cell_order_check(world, step);
     if (at->kind == MG_KIND_DO) {
         bool is_by_policy = plan->on_unknown == MG_ON_UNKNOWN_RETRY && !plan->is_at_most_once;
         if (cell_may_stand(service) && !cell_may_double(world, step)) {

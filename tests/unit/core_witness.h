@@ -59,7 +59,7 @@ static inline void witness_do(struct witness *witness, int i, bool is_backward)
     const struct mg_order *order = &witness->order;
     const struct mg_step *step = &order->steps[i];
     for (int j = 0; j < order->step_count; j++) {
-        bool is_before = (witness->plan.steps[i].after >> j & 1) != 0;
+        bool is_before = (witness->followers[j] >> i & 1) != 0; /* directly or not */
         WITNESS(witness,
                 !is_before || is_backward || order->steps[j].state == MG_STEP_DONE ||
                     order->steps[j].state == MG_STEP_SKIPPED,
@@ -210,7 +210,7 @@ static inline void witness_ask(struct witness *witness, int i)
     WITNESS(witness, witness->plan.steps[i].has_guard && order->steps[i].state == MG_STEP_PENDING,
             "step %d: asked about while %s", i, mg_step_state_name(order->steps[i].state));
     for (int j = 0; j < order->step_count; j++) {
-        bool is_before = (witness->plan.steps[i].after >> j & 1) != 0;
+        bool is_before = (witness->followers[j] >> i & 1) != 0; /* directly or not */
         WITNESS(witness,
                 !is_before || order->steps[j].state == MG_STEP_DONE ||
                     order->steps[j].state == MG_STEP_SKIPPED,
@@ -378,8 +378,9 @@ static inline void witness_polls(struct witness *witness, const struct mg_cause 
     }
     bool is_absent = is_of_poll && cause->kind == MG_CAUSE_REPLY && reply.outcome == MG_OUTCOME_ABSENT;
     if (is_absent && witness->order.version > witness->before.version) {
-        bool is_early = before->quiet_at_ms > witness_begun_ms(witness, cause);
-        WITNESS(witness, !is_early || after->is_maybe, "step %d: absent before its attempt is over", i);
+        int64_t begun_ms = witness_begun_ms(witness, cause);
+        bool is_early = before->quiet_at_ms > begun_ms || before->finish_by_ms > begun_ms;
+        WITNESS(witness, !is_early || mg_step_is_backward(before) || after->is_maybe, "step %d: absent before its work is over", i);
         WITNESS(witness,
                 is_early || after->state != MG_STEP_WAITING || after->failure_count > before->failure_count ||
                     after->cool_down_count > before->cool_down_count,

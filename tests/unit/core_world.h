@@ -24,7 +24,7 @@ struct remote_key {
     bool is_refused;      /* to every call that comes from now on, by a service that replays its answers */
     int64_t finish_at_ms, finish_by_ms; /* of work that it accepted; it keeps that time, or not */
     bool is_undoing, is_undo_to_refuse, is_undo_refused; /* an undo that it accepted */
-    int64_t undo_at_ms;                                  /* its end */
+    int64_t undo_at_ms, undo_by_ms;                      /* its end; it keeps that time, or not */
     uint32_t acted;                                      /* the attempt with the effect that stands */
 };
 
@@ -317,6 +317,22 @@ static inline void agent_verify_fails(struct world *world, int step, uint32_t at
     }
 }
 
+/* The order got the 202 of this work, of a do or an undo. */
+static inline bool is_known_to_work(const struct world *world, int step, const struct remote_key *key,
+                                    enum mg_kind kind)
+{
+    bool is_in_time = kind == MG_KIND_UNDO ? key->is_undoing && key->undo_at_ms < key->undo_by_ms
+                                           : key->is_working && key->finish_at_ms < key->finish_by_ms;
+    for (uint32_t a = 1; a < WORLD_ATTEMPTS && is_in_time; a++) {
+        const struct remote_attempt *at = &world->attempts[step][a];
+        if (at->kind == kind && at->is_accepted &&
+            &world->keys[step][at->generation % WORLD_GENERATIONS] == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static inline void agent_verify(struct world *world, int step, uint32_t attempt)
 {
     struct remote_key *key = world_key(world, step, attempt);
@@ -328,6 +344,8 @@ static inline void agent_verify(struct world *world, int step, uint32_t attempt)
         key->is_working = false;
         key->is_refused = key->is_work_refused = true;
         world_reply(world, step, attempt, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, false);
+    } else if (is_known_to_work(world, step, key, MG_KIND_DO) && world_fault(world, 30)) { /* it shows none yet */
+        world_reply(world, step, attempt, MG_OUTCOME_ABSENT, MG_EXECUTED_NO, false);
     } else if (key->is_working) {
         world_reply(world, step, attempt, MG_OUTCOME_ACCEPTED, MG_EXECUTED_YES, false);
     } else {
@@ -345,6 +363,7 @@ static inline void remote_undo_begin(struct world *world, int step, uint32_t att
     if (!key->is_undoing) {
         key->is_undoing = true;
         key->undo_at_ms = world->now_ms + world_pick(world, world->is_calm ? 2000 : 20000);
+        key->undo_by_ms = world->now_ms + world->plan->steps[step].undo_finish_within_ms;
         key->is_undo_to_refuse = world_fault(world, 15);
     }
 }
@@ -355,6 +374,8 @@ static inline void agent_ask_undone(struct world *world, int step, uint32_t atte
     struct remote_key *key = world_key(world, step, attempt);
     if (world_fault(world, 30)) {
         agent_verify_fails(world, step, attempt);
+    } else if (is_known_to_work(world, step, key, MG_KIND_UNDO) && world_fault(world, 30)) {
+        world_reply(world, step, attempt, MG_OUTCOME_ABSENT, MG_EXECUTED_NO, false); /* it shows none yet */
     } else if (key->is_undoing) {
         world_reply(world, step, attempt, MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, false);
     } else if (key->is_undo_refused) {
@@ -364,20 +385,6 @@ static inline void agent_ask_undone(struct world *world, int step, uint32_t atte
     } else {
         world_reply(world, step, attempt, MG_OUTCOME_ABSENT, MG_EXECUTED_NO, false);
     }
-}
-
-/* The order got the 202 of this work. */
-static inline bool is_known_to_work(const struct world *world, int step, const struct remote_key *key)
-{
-    bool is_in_time = key->is_working && key->finish_at_ms < key->finish_by_ms;
-    for (uint32_t a = 1; a < WORLD_ATTEMPTS && is_in_time; a++) {
-        const struct remote_attempt *at = &world->attempts[step][a];
-        if (at->kind == MG_KIND_DO && at->is_accepted &&
-            &world->keys[step][at->generation % WORLD_GENERATIONS] == key) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static inline void agent_undo(struct world *world, int step, uint32_t attempt)
@@ -403,7 +410,7 @@ static inline void agent_undo(struct world *world, int step, uint32_t attempt)
                     world_chance(world, 20));
         return;
     }
-    if (is_known_to_work(world, step, key) && world_fault(world, 30)) { /* it finds no effect yet */
+    if (is_known_to_work(world, step, key, MG_KIND_DO) && world_fault(world, 30)) { /* none is there yet */
         world_reply(world, step, attempt, MG_OUTCOME_ABSENT, MG_EXECUTED_NO, false);
         return;
     }

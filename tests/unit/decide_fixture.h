@@ -76,6 +76,14 @@ static inline void let_be_quiet(int step)
         order.steps[step].quiet_at_ms > context.now_ms ? order.steps[step].quiet_at_ms : context.now_ms;
 }
 
+/* Nothing of the work that the service accepted can act any more. */
+static inline void let_work_be_over(int step)
+{
+    let_be_quiet(step);
+    context.now_ms =
+        order.steps[step].finish_by_ms > context.now_ms ? order.steps[step].finish_by_ms : context.now_ms;
+}
+
 static inline enum mg_verdict due(int step)
 {
     if (order.steps[step].due_at_ms > context.now_ms) {

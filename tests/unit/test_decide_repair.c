@@ -380,7 +380,48 @@ START_TEST(resuming_sends_nothing_twice_that_may_be_sent_only_once)
     ck_assert(!has_request(0, MG_KIND_DO));
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNKNOWN);
     ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_ABSENT), MG_GO);
-    ck_assert(has_request(0, MG_KIND_DO)); /* a person reports that it has not happened */
+    ck_assert(!has_request(0, MG_KIND_DO));
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_request(0, MG_KIND_DO)); /* a person reports that it has not happened, and wants it */
+}
+END_TEST
+
+/* Would catch: a step that may be sent once and goes out with each report that it has not happened. */
+START_TEST(a_step_sent_at_most_once_fails_when_it_is_settled_as_absent)
+{
+    submit_once();
+    reply(0, MG_OUTCOME_UNKNOWN);
+    reply(1, MG_OUTCOME_DONE);
+    reply(2, MG_OUTCOME_DONE);
+    let_be_quiet(0);
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert(!has_request(0, MG_KIND_DO));
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_FAILED);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATING);
+}
+END_TEST
+
+/* b has no undo, and is done before its turn: an operator skips it, or a restart leaves it so. Would catch: a
+ * charge at once with its reservation, or without. */
+START_TEST(what_follows_a_step_that_stays_done_waits_for_those_before_it)
+{
+    plan.steps[1].has_undo = false;
+    submit();
+    if (_i == 0) {
+        ck_assert_int_eq(operate(MG_CAUSE_SKIP, 1, MG_OUTCOME_DONE), MG_GO);
+    } else {
+        reply(0, MG_OUTCOME_DONE);
+        reply(1, MG_OUTCOME_DONE);
+        reply(2, MG_OUTCOME_PERMANENT);
+        reply(0, MG_OUTCOME_DONE); /* its undo */
+        ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+        ck_assert_int_eq(operate(MG_CAUSE_RESTART, -1, MG_OUTCOME_DONE), MG_GO);
+        ck_assert(has_request(0, MG_KIND_DO));
+    }
+    ck_assert_int_eq(order.steps[1].state, _i == 0 ? MG_STEP_SKIPPED : MG_STEP_DONE);
+    ck_assert_int_eq(order.steps[2].state, MG_STEP_PENDING);
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert(has_request(2, MG_KIND_DO));
 }
 END_TEST
 
@@ -553,6 +594,8 @@ int main(void)
     tcase_add_test(cases, order_whose_output_cannot_be_built_waits_for_its_repair);
     tcase_add_loop_test(cases, decision_that_asks_for_the_output_ends_as_one_that_knows_of_it, 0, 2);
     tcase_add_test(cases, result_for_an_output_that_cannot_be_built_comes_from_the_operator);
+    tcase_add_test(cases, a_step_sent_at_most_once_fails_when_it_is_settled_as_absent);
+    tcase_add_loop_test(cases, what_follows_a_step_that_stays_done_waits_for_those_before_it, 0, 2);
     tcase_add_loop_test(cases, order_in_error_goes_on_once_nothing_stands_in_its_way, 0, 2);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

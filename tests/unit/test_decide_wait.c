@@ -158,8 +158,9 @@ START_TEST(an_order_that_turns_back_leaves_its_wait)
 }
 END_TEST
 
-/* Catches: an order in error that cannot be restarted, since a wait of it "stands". */
-START_TEST(a_wait_that_has_ended_keeps_no_order_from_a_restart)
+/* Catches: an order in error that cannot be restarted, since a wait of it "stands"; one that pays again by
+ * the approval of its first run. */
+START_TEST(a_wait_that_has_ended_begins_anew_with_a_restart)
 {
     plan.on_failure = MG_ON_FAILURE_ERROR;
     submit();
@@ -167,8 +168,8 @@ START_TEST(a_wait_that_has_ended_keeps_no_order_from_a_restart)
     reply(1, MG_OUTCOME_PERMANENT);
     ck_assert_int_eq(order.state, MG_ORDER_ERROR);
     ck_assert_int_eq(operate(MG_CAUSE_RESTART, -1, MG_OUTCOME_DONE), MG_GO);
-    ck_assert_int_eq(order.steps[0].state, MG_STEP_DONE);
-    ck_assert(has_request(1, MG_KIND_DO));
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+    ck_assert(!has_request(1, MG_KIND_DO));
 }
 END_TEST
 
@@ -186,7 +187,7 @@ int main(void)
     tcase_add_test(cases, a_resume_leaves_an_open_wait_as_it_is);
     tcase_add_loop_test(cases, an_operator_ends_a_wait_or_goes_on_without_it, 0, 2);
     tcase_add_test(cases, an_order_that_turns_back_leaves_its_wait);
-    tcase_add_test(cases, a_wait_that_has_ended_keeps_no_order_from_a_restart);
+    tcase_add_test(cases, a_wait_that_has_ended_begins_anew_with_a_restart);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

@@ -72,6 +72,24 @@ START_TEST(a_wait_that_a_kept_signal_ends_is_no_status)
 }
 END_TEST
 
+/* Would catch: a signal whose sender was told that it counts, and that a restart throws away. */
+START_TEST(a_kept_signal_counts_after_a_restart)
+{
+    fake_store.definition =
+        "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"charge\",\"service\":\"payment\","
+        "\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"},"
+        "{\"step\":\"approve\",\"wait\":{\"signal\":\"approved\",\"within\":\"10s\"}}]}";
+    submit("");
+    stage_act("s-1 o1 signal signal=approved by=ann payload={}");
+    stage_act("x-1 o1 cancel by=ann");
+    stage_answer("o1.charge#1 permanent");
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_CANCELLED);
+    stage_act("x-2 o1 restart by=ann");
+    stage_answer("o1.charge#2");
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
+}
+END_TEST
+
 START_TEST(a_wait_is_no_status_for_other_clients)
 {
     fake_store.definition = APPROVED("");
@@ -120,6 +138,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, stage_finish);
     tcase_add_test(tests, a_wait_is_a_status_for_clients_that_ask_for_steps);
     tcase_add_test(tests, a_wait_that_a_kept_signal_ends_is_no_status);
+    tcase_add_test(tests, a_kept_signal_counts_after_a_restart);
     tcase_add_test(tests, a_wait_is_no_status_for_other_clients);
     tcase_add_test(tests, a_wait_is_not_over_while_a_signal_is_kept_for_it);
     tcase_add_test(tests, a_wait_without_a_key_ends_without_a_look);
