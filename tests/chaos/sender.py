@@ -69,7 +69,7 @@ class Sent:
 
 class Sender:
     """`port()`: the present port of the broker. `gateways()`: the present ports of all gateways. `has_called(order, step)`: whether
-    the step's service has been called; before that it calls nobody back."""
+    the step's service has begun the work; before that it calls nobody back."""
 
     def __init__(self, port, gateways, has_called, seed, history):
         self.port, self.gateways, self.has_called, self.history = port, gateways, has_called, history

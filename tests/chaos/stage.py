@@ -350,8 +350,8 @@ class Stage:
         return self.rows("SELECT 1 FROM order_process WHERE workflow = 'ticked' AND process_state IN ('pending', 'processing', 'compensating') LIMIT 1")
 
     def has_called(self, order_id, step):
-        """Whether the payment has had a request of this step."""
-        return self.cluster.remotes["payment"].entry(f"{order_id}.{step}.do")["do_requests"] > 0
+        """Whether the payment has begun the work of this step: one that gives no answer has not."""
+        return self.cluster.remotes["payment"].entry(f"{order_id}.{step}.do")["executions"] > 0
 
     def apply_topology(self):
         words = []
