@@ -270,7 +270,6 @@ static const struct {
      "and DELETE URL/by-key/KEY",
      NULL, NULL},
     {MG_EXTRA_AUDIT, "dry-run", "only print the calls", NULL, NULL},
-    {MG_EXTRA_DEV, "state", "folder of data and logs", NULL, "FOLDER"},
     {MG_EXTRA_AUDIT, "payload", "payload of the orders, as JSON or in a file", NULL, NULL},
     {MG_EXTRA_SIGNAL, "payload", "payload of the signal, as JSON or in a file, up to 64 KiB", "null", NULL},
     {MG_EXTRA_CLIENT, "signal",

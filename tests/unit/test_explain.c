@@ -450,8 +450,9 @@ static const struct {
 static void codes_assert(const char *codes)
 {
     char text[128] = "";
-    for (int i = 0; i < explanation.code_count; i++) {
-        strcat(strcat(text, i > 0 ? "," : ""), mg_reason_name(explanation.codes[i]));
+    for (int i = 0, len = 0; i < explanation.code_count; i++) {
+        len += snprintf(text + len, sizeof(text) - (size_t)len, "%s%s", i > 0 ? "," : "",
+                        mg_reason_name(explanation.codes[i]));
     }
     ck_assert_str_eq(text, codes);
 }
