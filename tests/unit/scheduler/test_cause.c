@@ -173,8 +173,8 @@ START_TEST(the_cause_of_an_expiry_is_its_reason)
 }
 END_TEST
 
-/* Would catch: "a step failed" in place of the reason, once the undo of the step has begun; the code of a poll
- * that went wrong on the way. */
+/* Would catch: "a step failed" in place of the reason, once the undo of the step has begun; the code of a
+ * poll that went wrong on the way. */
 START_TEST(the_cause_of_work_that_is_not_finished_in_time_is_this)
 {
     fake_store.definition =
