@@ -28,7 +28,7 @@ static void set_first(struct mg_json_faults *faults, enum mg_class class, struct
     if (place.line > 0) {
         (void)snprintf(where, sizeof(where), "line %d, column %d: ", place.line, place.column);
     }
-    faults->told = 1;
+    faults->named = 1;
     faults->class = mg_err_set(faults->err, class, "%s%s%s%s", where, pointer != NULL ? shown(pointer) : "",
                                pointer != NULL ? ": " : "", text);
 }
@@ -42,7 +42,7 @@ static void add_next(struct mg_json_faults *faults, const char *pointer, const c
                         pointer != NULL ? ": " : "", text);
     if (len + (size_t)more <= ERROR_MAX) {
         memcpy(faults->err->text + len, next, (size_t)more + 1);
-        faults->told++;
+        faults->named++;
     }
 }
 
@@ -122,10 +122,10 @@ void mg_mistake_print(void *arg, struct mg_json_place place, const char *pointer
 
 enum mg_class mg_json_faults_end(struct mg_json_faults *faults)
 {
-    if (faults->count > faults->told) {
-        struct mg_err told = *faults->err;
-        (void)mg_err_set(faults->err, told.class, "%.*s (and %d more)", ERROR_MAX, told.text,
-                         faults->count - faults->told);
+    if (faults->count > faults->named) {
+        struct mg_err first = *faults->err;
+        (void)mg_err_set(faults->err, first.class, "%.*s (and %d more)", ERROR_MAX, first.text,
+                         faults->count - faults->named);
     }
     return faults->class;
 }

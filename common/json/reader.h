@@ -21,7 +21,7 @@ struct mg_json_faults {
     struct mg_slice text;               /* of a definition */
     struct mg_json_place (*place)(const struct mg_json_faults *faults, const char *pointer, const char *at);
     enum mg_class class; /* MG_OK: none so far */
-    int count, told;     /* told: in `err` */
+    int count, named;    /* named: in `err` */
     bool is_newer;       /* "v" is above the known version: other apparent mistakes may be valid there */
 };
 
