@@ -1,5 +1,5 @@
-/* The mistakes of one text: the first is the error, all go to the caller, each with its place in a
- * definition. */
+/* The mistakes of one text: all go to the caller, each with its place in a definition. The error has the
+ * first one; of a message, which has no other report, as many as it can hold. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "base/print.h"
 #include "json/reader.h"
 
+#define ERROR_MAX 460           /* with the number of the others it fits struct mg_err */
 #define THE_WHOLE "(the whole)" /* the empty JSON pointer (RFC 6901), for people */
 
 static const char *shown(const char *pointer)
@@ -27,8 +28,22 @@ static void set_first(struct mg_json_faults *faults, enum mg_class class, struct
     if (place.line > 0) {
         (void)snprintf(where, sizeof(where), "line %d, column %d: ", place.line, place.column);
     }
+    faults->named = 1;
     faults->class = mg_err_set(faults->err, class, "%s%s%s%s", where, pointer != NULL ? shown(pointer) : "",
                                pointer != NULL ? ": " : "", text);
+}
+
+/* After the first one, if it has room. */
+static void add_next(struct mg_json_faults *faults, const char *pointer, const char *text)
+{
+    char next[MG_JSON_POINTER_SIZE + MG_FAULT_TEXT_SIZE + 8];
+    size_t len = strlen(faults->err->text);
+    int more = snprintf(next, sizeof(next), "; %s%s%s", pointer != NULL ? shown(pointer) : "",
+                        pointer != NULL ? ": " : "", text);
+    if (len + (size_t)more <= ERROR_MAX) {
+        memcpy(faults->err->text + len, next, (size_t)more + 1);
+        faults->named++;
+    }
 }
 
 /* Quoted input must neither break the line nor steer a terminal; a cut may have split a character. */
@@ -59,6 +74,8 @@ static void add_fault(struct mg_json_faults *faults, enum mg_class class, const 
     make_plain(text);
     if (faults->count == 0 || (class == MG_BAD_INPUT && faults->class == MG_STALE && !faults->is_newer)) {
         set_first(faults, class, place, pointer, text);
+    } else if (faults->mistakes == NULL && faults->place == NULL && class == faults->class) {
+        add_next(faults, pointer, text);
     }
     if (faults->mistakes != NULL && !mg_json_faults_are_many(faults)) {
         faults->mistakes->add(faults->mistakes->arg, place, pointer, text);
@@ -105,9 +122,10 @@ void mg_mistake_print(void *arg, struct mg_json_place place, const char *pointer
 
 enum mg_class mg_json_faults_end(struct mg_json_faults *faults)
 {
-    if (faults->count > 1) {
+    if (faults->count > faults->named) {
         struct mg_err first = *faults->err;
-        (void)mg_err_set(faults->err, first.class, "%.460s (and %d more)", first.text, faults->count - 1);
+        (void)mg_err_set(faults->err, first.class, "%.*s (and %d more)", ERROR_MAX, first.text,
+                         faults->count - faults->named);
     }
     return faults->class;
 }

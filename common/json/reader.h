@@ -21,8 +21,8 @@ struct mg_json_faults {
     struct mg_slice text;               /* of a definition */
     struct mg_json_place (*place)(const struct mg_json_faults *faults, const char *pointer, const char *at);
     enum mg_class class; /* MG_OK: none so far */
-    int count;
-    bool is_newer; /* "v" is above the known version: other apparent mistakes may be valid there */
+    int count, named;    /* named: in `err` */
+    bool is_newer;       /* "v" is above the known version: other apparent mistakes may be valid there */
 };
 
 /* A reader of the report needs no more. The search of the nearest name costs time that a hostile text must

@@ -9,6 +9,7 @@
 #include "core/model.h"
 #include "json/json.h"
 
+#define MG_COMMAND_REASON_MIN  3 /* of people: a letter or two are no reason */
 #define MG_COMMAND_REASON_MAX  511
 #define MG_COMMAND_BY_MAX      127
 #define MG_COMMAND_SETS_MAX    16    /* repairs of the payload in one resume */

@@ -210,6 +210,8 @@ enum mg_exit_code mg_cli_each(struct mg_cli *cli, cli_word_fn *run);
 
 /* After an empty list. Without a workflow of this name prints the error; "": no name. */
 enum mg_exit_code mg_workflow_name_check(struct mg_cli *cli, const char *name);
+/* A note, if no service has this name: one of an older workflow may have failures. */
+void mg_service_name_hint(struct mg_cli *cli, const char *name);
 /* Prints that there is no such order, with an order with an id that begins so. */
 enum mg_exit_code mg_order_unknown_fail(struct mg_cli *cli, const char *order_id);
 

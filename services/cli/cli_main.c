@@ -56,9 +56,11 @@ static enum mg_exit_code usage_check(const struct mg_verb *verb, struct mg_cli *
         return mg_cli_fail(MG_EXIT_USAGE, "%s changes something: give the reason with --reason TEXT",
                            mg_verb_name(verb, name));
     }
-    if ((verb->extras & MG_EXTRA_REASON) &&
-        strlen(mg_option_text(cli->options.reason)) > MG_COMMAND_REASON_MAX) {
-        return mg_cli_fail(MG_EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
+    size_t reason_len = strlen(mg_option_text(cli->options.reason));
+    if ((verb->extras & MG_EXTRA_REASON) && reason_len > 0 &&
+        (reason_len < MG_COMMAND_REASON_MIN || reason_len > MG_COMMAND_REASON_MAX)) {
+        return mg_cli_fail(MG_EXIT_USAGE, "--reason: %d to %d bytes", MG_COMMAND_REASON_MIN,
+                           MG_COMMAND_REASON_MAX);
     }
     (void)snprintf(cli->limit, sizeof(cli->limit), "%lld", (long long)cli->options.limit);
     cli->verb_arg = verb->arg;
@@ -94,6 +96,9 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
         mg_tool_context_apply(argc, argv, (verb->extras & MG_EXTRA_SERVERS) == 0, &cli.context, &err) !=
             MG_OK) {
         return mg_cli_fail(MG_EXIT_USAGE, "%s", err.text);
+    }
+    if (cli.context.ignored[0] != '\0') {
+        mg_cli_note("%s is not used: it must be yours, and only you may write it", cli.context.ignored);
     }
     if (mg_config_load(&own.program, argc, argv, &config, &action, &cli.words, &err) != MG_OK) {
         return mg_cli_fail(MG_EXIT_USAGE, "%s", err.text);

@@ -131,8 +131,13 @@ static void list_print(struct mg_slice list, void (*print)(struct mg_slice eleme
 static void calls_print(struct mg_slice whole)
 {
     char step[TEXT_MAX], service[TEXT_MAX], text[TEXT_MAX];
+    if (text_of(whole, "/service", service)[0] == '\0') {
+        mg_print(stdout, "step %s waits, and calls no service: it sends no request\n",
+                 text_of(whole, "/step", step));
+        return;
+    }
     mg_print(stdout, "step %s at service %s; URL and secret headers are those of its service file\n\n",
-             text_of(whole, "/step", step), text_of(whole, "/service", service));
+             text_of(whole, "/step", step), service);
     list_print(mg_json_find(whole, "/requests"), request_print);
     mg_print(stdout, "\n");
     list_print(mg_json_find(whole, "/attempts"), attempt_print);

@@ -85,6 +85,9 @@ static enum mg_exit_code list_print(struct mg_cli *cli, const struct filter *fil
 {
     enum mg_exit_code code =
         table->row_count == 0 ? mg_workflow_name_check(cli, filter->failures.filter.workflow) : MG_EXIT_DONE;
+    if (code == MG_EXIT_DONE && table->row_count == 0 && cli->options.services.count == 1) {
+        mg_service_name_hint(cli, cli->options.services.items[0]);
+    }
     return code == MG_EXIT_DONE ? mg_table_print(cli, table, columns) : code;
 }
 

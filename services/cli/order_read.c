@@ -10,6 +10,7 @@
 #include "io/amqp/topology.h"
 #include "json/scan.h"
 #include "operator/explain.h"
+#include "operator/order_rows.h"
 #include "operator/relative_time.h"
 #include "operator/steps.h"
 #include "processes.h"
@@ -234,6 +235,17 @@ static void MG_PRINTF(2, 3) line_put(struct mg_buf *line, const char *format, ..
     mg_buf_append_text(line, text);
 }
 
+/* Its moments and codes are those of what it replaces: an obstacle has its own begin, and none that follows.
+ */
+static void moments_replace(struct mg_explanation *explanation, const char *since)
+{
+    explanation->code_count = 0;
+    explanation->since[0] = explanation->next_at[0] = '\0';
+    if (mg_moment_of(since) > 0) {
+        mg_time_format(mg_moment_of(since), explanation->since);
+    }
+}
+
 /* An obstacle to every scheduler comes before all facts of the rows. */
 static void obstacles_put(const char *order_id, const struct order_tables *tables,
                           struct mg_explanation *explanation)
@@ -247,6 +259,7 @@ static void obstacles_put(const char *order_id, const struct order_tables *table
             &explanation->next,
             "nothing, until you run makegood workflow load with that version; then readmit the order if it "
             "is set aside");
+        moments_replace(explanation, "");
     }
     if (tables->aside.row_count > 0) {
         line_put(&explanation->what, "order %s is set aside since %s by %s", order_id,
@@ -257,10 +270,12 @@ static void obstacles_put(const char *order_id, const struct order_tables *table
             "nothing, until you repair this, run makegood order readmit %s --reason TEXT, and requeue its "
             "messages in dead.letters",
             order_id);
+        moments_replace(explanation, mg_table_cell(&tables->aside, 0, "since"));
     } else if (tables->waiting.row_count > 0) {
         char text[MG_WAITING_TEXT_SIZE];
         mg_waiting_write(&tables->waiting, text, sizeof(text));
         line_put(&explanation->why, "%s", text);
+        moments_replace(explanation, mg_table_cell(&tables->waiting, 0, "since"));
         if (explanation->what.len == 0) {
             line_put(&explanation->what, "order %s waits", order_id);
             line_put(&explanation->next, "it goes on when the database lets it");

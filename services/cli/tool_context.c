@@ -99,6 +99,20 @@ static void servers_unset(void)
     }
 }
 
+/* An option of the command line that names a server; NULL: none does. */
+static const char *server_option_find(int argc, char *const *argv)
+{
+    static const char *const options[] = {"--amqp-url", "--pg-dsn", "--config"};
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        for (size_t j = 0; j < sizeof(options) / sizeof(options[0]); j++) {
+            if (strncmp(argv[i], options[j], strlen(options[j])) == 0) {
+                return options[j];
+            }
+        }
+    }
+    return NULL;
+}
+
 static bool is_server_named(int argc, char *const *argv)
 {
     static const char *const variables[] = {"MAKEGOOD_AMQP_URL", "MAKEGOOD_AMQP_URL_FILE",
@@ -106,15 +120,9 @@ static bool is_server_named(int argc, char *const *argv)
                                             "MAKEGOOD_CONFIG",   "PGHOST",
                                             "PGHOSTADDR",        "PGPORT",
                                             "PGSERVICE",         "PGDATABASE"};
-    static const char *const options[] = {"--amqp-url", "--pg-dsn", "--config"};
-    bool is_named = false;
+    bool is_named = server_option_find(argc, argv) != NULL;
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         is_named = is_named || is_set(variables[i]);
-    }
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        for (size_t j = 0; j < sizeof(options) / sizeof(options[0]); j++) {
-            is_named = is_named || strncmp(argv[i], options[j], strlen(options[j])) == 0;
-        }
     }
     return is_named;
 }
@@ -166,6 +174,8 @@ static void project_apply(struct mg_tool_context *ret)
             project_read(text);
             (void)snprintf(ret->origin, sizeof(ret->origin), "%.400s of makegood dev; does it run?",
                            is_here ? MG_TOOL_CONTEXT_FOLDER "/env" : path);
+        } else if (ret->ignored[0] == '\0' && access(path, F_OK) == 0) {
+            (void)snprintf(ret->ignored, sizeof(ret->ignored), "%.500s", path);
         }
         char *slash = strrchr(folder, '/');
         if (slash == NULL || folder[0] == '\0') {
@@ -261,12 +271,19 @@ enum mg_class mg_tool_context_apply(int argc, char *const *argv, bool may_be_pro
                                     struct mg_tool_context *ret, struct mg_err *err)
 {
     const char *option = option_find(argc, argv);
-    ret->origin[0] = '\0';
+    const char *server = server_option_find(argc, argv);
+    ret->origin[0] = ret->ignored[0] = '\0';
+    if (option != NULL && option[0] != '\0' && server != NULL) {
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "--context %.80s and %s both name servers: leave one of them out", option, server);
+    }
     if (option != NULL && option[0] != '\0') {
         return named_apply(option, true, ret, err);
     }
     if (is_set(VARIABLE)) {
-        return named_apply(getenv(VARIABLE), false, ret, err);
+        enum mg_class class = named_apply(getenv(VARIABLE), false, ret, err);
+        ret->origin[server != NULL ? 0 : strlen(ret->origin)] = '\0'; /* the option's server is not from it */
+        return class;
     }
     if (may_be_project && !is_server_named(argc, argv)) {
         project_apply(ret);

@@ -15,12 +15,14 @@
 #define MG_TOOL_CONTEXT_ORIGIN_SIZE 512
 
 struct mg_tool_context {
-    char origin[MG_TOOL_CONTEXT_ORIGIN_SIZE]; /* ".makegood/env", "context prod of FILE"; "": none is used */
+    char origin[MG_TOOL_CONTEXT_ORIGIN_SIZE];  /* ".makegood/env", "context prod of FILE"; "": none is used */
+    char ignored[MG_TOOL_CONTEXT_ORIGIN_SIZE]; /* a project's file that others could have written; "": none */
 };
 
 /* Applies --context of the command line, which outranks the environment, or that of MAKEGOOD_CONTEXT, to
  * which variables that are set already give way. Without either, and if `may_be_project` and no server is
- * named otherwise, the project's. MG_BAD_INPUT: there is no such context. */
+ * named otherwise, the project's. MG_BAD_INPUT: there is no such context, or --context and a server are both
+ * named. */
 enum mg_class mg_tool_context_apply(int argc, char *const *argv, bool may_be_project,
                                     struct mg_tool_context *ret, struct mg_err *err) MG_MUSTCHECK;
 

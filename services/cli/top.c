@@ -373,6 +373,7 @@ static enum mg_exit_code print_json(struct mg_cli *cli, struct mg_top_view *view
     list_write(json, "services", &view->services);
     list_write(json, "failures", &view->failures);
     list_write(json, "oldest", &view->oldest);
+    list_write(json, "schedules", &view->schedules);
     mg_json_member_array(json, "queues");
     for (int i = 0; i < view->queue_count; i++) {
         const struct mg_top_queue *queue = &view->queues[i];

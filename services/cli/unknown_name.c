@@ -28,6 +28,26 @@ enum mg_exit_code mg_workflow_name_check(struct mg_cli *cli, const char *name)
     return code;
 }
 
+void mg_service_name_hint(struct mg_cli *cli, const char *name)
+{
+    const char *names[NAMES_MAX + 1] = {NULL};
+    char why[MG_CLI_WHY_SIZE];
+    struct mg_table services = {0};
+    if (name[0] != '\0' &&
+        mg_table_try_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &services, why) == MG_EXIT_DONE) {
+        for (int row = 0; row < services.row_count && row < NAMES_MAX; row++) {
+            names[row] = mg_table_cell(&services, row, "service");
+        }
+        const char *near = mg_json_nearest(names, mg_slice_of(name));
+        if (!mg_text_is_listed(names, name) && services.row_count <= NAMES_MAX) {
+            mg_cli_note("no service \"%.80s\" is known; %s%s%s", name,
+                        near != NULL ? "did you mean \"" : "makegood service list shows those that are",
+                        near != NULL ? near : "", near != NULL ? "\"?" : "");
+        }
+    }
+    mg_table_free(&services);
+}
+
 enum mg_exit_code mg_order_unknown_fail(struct mg_cli *cli, const char *order_id)
 {
     const char *const params[] = {order_id, "1"};

@@ -14,7 +14,6 @@
 #include "service/service.h"
 #include "wire/service_control.h"
 
-#define REASON_MIN      3
 #define REASON_MAX_TEXT "511"
 _Static_assert(MG_COMMAND_REASON_MAX == 511, "the refusal's text names it");
 #define PAUSE_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
@@ -204,7 +203,7 @@ static const char *change_begin(struct mg_change *change, struct mg_slice body)
         return "reason: too long: at most " REASON_MAX_TEXT
                " bytes; a letter outside ASCII takes two or more";
     }
-    if (strlen(change->reason) < REASON_MIN) {
+    if (strlen(change->reason) < MG_COMMAND_REASON_MIN) {
         return "reason: expected at least 3 characters";
     }
     if (strcmp(change->noun, "services") == 0) {

@@ -23,15 +23,17 @@ static bool is_word(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-static const char *reason_text(const char *word)
+static enum mg_reason reason_of(const struct mg_table *table, int row)
 {
+    const char *word = mg_table_cell(table, row, "reason");
     enum mg_reason reason = MG_REASON_NONE;
-    return mg_reason_parse(word, strlen(word), &reason) ? mg_reason_text(reason) : word;
+    (void)mg_reason_parse(word, strlen(word), &reason);
+    return reason;
 }
 
 static bool has_reason(const struct mg_table *steps, int row, enum mg_reason reason)
 {
-    return is_word(mg_table_cell(steps, row, "reason"), mg_reason_name(reason));
+    return reason_of(steps, row) == reason;
 }
 
 /* A part of a line, after a semicolon if it has others. */
@@ -250,6 +252,49 @@ static void what_write(struct mg_buf *out, const struct mg_explain_facts *facts,
 
 /* ---- the second line: why, in the service's words ---- */
 
+/* The word of a reason after its text: " (reply_transient)". */
+static void code_write(struct mg_explanation *ret, struct mg_buf *out, enum mg_reason reason)
+{
+    bool is_told = ret->code_count > 0 && ret->codes[0] == reason;
+    if (reason != MG_REASON_NONE && !is_told && ret->code_count < MG_EXPLAIN_CODES_MAX) {
+        ret->codes[ret->code_count++] = reason;
+        mg_buf_printf(out, " (%s)", mg_reason_name(reason));
+    }
+}
+
+static void reason_write(struct mg_explanation *ret, struct mg_buf *out, enum mg_reason reason)
+{
+    mg_buf_append_text(out, mg_reason_text(reason));
+    code_write(ret, out, reason);
+}
+
+/* The begin of `why`, from a row of MG_REPORT_ORDER_SINCE. */
+static void since_put(struct mg_explanation *ret, const char *text)
+{
+    if (mg_moment_of(text) > 0) {
+        mg_time_format(mg_moment_of(text), ret->since);
+    }
+}
+
+static void step_since(struct mg_explanation *ret, const struct mg_explain_facts *facts, int row,
+                       const char *column)
+{
+    const char *step = mg_table_cell(facts->steps, row, "step");
+    for (int i = 0; facts->since != NULL && i < facts->since->row_count; i++) {
+        if (is_word(mg_table_cell(facts->since, i, "step"), step)) {
+            since_put(ret, mg_table_cell(facts->since, i, column));
+        }
+    }
+}
+
+/* Of an ended order the moment of its end, of others that of their present state. */
+static void order_since(struct mg_explanation *ret, const struct mg_explain_facts *facts)
+{
+    const char *since = facts->since != NULL ? mg_table_cell(facts->since, 0, "order_since") : "";
+    bool is_end = mg_explain_has_ended(facts->order) && !is_in(facts->order, MG_ORDER_ERROR);
+    since_put(ret, is_end || since[0] == '\0' ? mg_table_cell(facts->order, 0, "updated_at") : since);
+}
+
 static void breaker_write(struct mg_buf *out, const struct mg_table *services, const char *service)
 {
     for (int row = 0; services != NULL && row < services->row_count; row++) {
@@ -329,20 +374,31 @@ static void cause_part(struct mg_buf *out, struct mg_slice cause, const char *po
     }
 }
 
-/* The cause as the client gets it, for an order that has turned back. */
-static void cause_write(struct mg_buf *out, const struct mg_table *order)
+/* The cause as the client gets it, for an order that has turned back. Without one, the order's reason. */
+static void cause_write(struct mg_explanation *ret, const struct mg_table *order)
 {
+    struct mg_buf *out = &ret->why;
     struct mg_err err;
     int64_t status;
     bool has_part = false;
+    enum mg_reason reason = reason_of(order, 0), code = MG_REASON_NONE;
+    char word[MG_NAME_MAX + 1];
     const char *failure = mg_table_cell(order, 0, "failure"); /* the gateway's report names it otherwise */
     struct mg_slice cause = mg_slice_of(failure[0] != '\0' ? failure : mg_table_cell(order, 0, "cause"));
-    if (cause.len == 0 || mg_document_check(cause, &err) != MG_OK) {
-        return; /* without memory the line lacks it */
+    if (cause.len == 0 || mg_document_check(cause, &err) != MG_OK) { /* or without memory */
+        code_write(ret, out, reason);
+        return;
+    }
+    (void)mg_document_text(cause, "/code", word, sizeof(word));
+    ret->codes[ret->code_count++] = reason;
+    if (mg_reason_parse(word, strlen(word), &code) && code != reason) {
+        ret->codes[ret->code_count++] = code;
     }
     cause_part(out, cause, "/step", " (step ", "", &has_part);
     cause_part(out, cause, "/code", " (", ": ", &has_part);
-    cause_part(out, cause, "/text", " (", ", ", &has_part);
+    if (!mg_json_string_is(mg_json_find(cause, "/text"), mg_slice_of(mg_reason_text(reason)))) {
+        cause_part(out, cause, "/text", " (", ", ", &has_part);
+    }
     if (has_part && mg_document_integer(cause, "/status", &status)) {
         mg_buf_printf(out, ", HTTP status %lld", (long long)status);
     }
@@ -356,8 +412,8 @@ static bool failure_write(struct mg_buf *out, const struct mg_table *steps, int 
     const enum mg_error_reason reason = mg_error_facts_read(code).reason;
     const char *text = mg_table_cell(steps, row, "error_text");
     const char *message = mg_table_cell(steps, row, "error_message");
-    if (text[0] == '\0' || reason == MG_ERROR_REASON_SERVICE_PAUSED ||
-        reason == MG_ERROR_REASON_BREAKER_OPEN) {
+    if (text[0] == '\0' || is_word(text, mg_reason_text(reason_of(steps, row))) ||
+        reason == MG_ERROR_REASON_SERVICE_PAUSED || reason == MG_ERROR_REASON_BREAKER_OPEN) {
         return false;
     }
     part_begin(out);
@@ -365,36 +421,48 @@ static bool failure_write(struct mg_buf *out, const struct mg_table *steps, int 
     return true;
 }
 
-static void wait_why(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+static void wait_why(struct mg_explanation *ret, const struct mg_explain_facts *facts, int row)
 {
+    struct mg_buf *out = &ret->why;
     const struct mg_table *steps = facts->steps;
-    const char *reason = mg_table_cell(steps, row, "reason");
+    enum mg_reason reason = reason_of(steps, row);
     const char *service = mg_table_cell(steps, row, "service");
-    bool is_paused = has_reason(steps, row, MG_REASON_SERVICE_PAUSED);
-    bool is_told = has_reason(steps, row, MG_REASON_NO_CONSUMER) && facts->queue != NULL &&
+    bool is_told = reason == MG_REASON_NO_CONSUMER && facts->queue != NULL &&
                    facts->queue->consumers <= 0; /* by the queue itself */
-    if (has_reason(steps, row, MG_REASON_ASKED_TO_WAIT)) {
+    part_begin(out);
+    if (reason == MG_REASON_ASKED_TO_WAIT) {
         mg_buf_printf(out, "the service asked to wait until %s", mg_table_cell(steps, row, "due_at"));
-    } else if (!is_told && (!is_paused || !pause_write(out, facts->controlled, service))) {
-        mg_buf_append_text(out, reason_text(reason));
+        code_write(ret, out, reason);
+    } else if (reason == MG_REASON_SERVICE_PAUSED && pause_write(out, facts->controlled, service)) {
+        code_write(ret, out, reason);
+    } else if (!is_told) {
+        reason_write(ret, out, reason);
     }
     (void)failure_write(out, steps, row);
-    if (has_reason(steps, row, MG_REASON_BREAKER_OPEN)) {
+    if (reason == MG_REASON_BREAKER_OPEN) {
         service_failure_write(out, facts->controlled, service);
     }
 }
 
-static void step_why(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+/* `since`: the column of its begin. */
+static void step_why(struct mg_explanation *ret, const struct mg_explain_facts *facts, int row,
+                     const char **ret_since)
 {
+    struct mg_buf *out = &ret->why;
     const struct mg_table *steps = facts->steps;
     const char *service = mg_table_cell(steps, row, "service");
     char queue[MG_QUEUE_NAME_SIZE];
     bool is_out = is_running(mg_table_cell(steps, row, "state"));
     queue_of(facts->order, service, queue);
     if (!is_out) {
-        wait_why(out, facts, row);
+        wait_why(ret, facts, row);
+    } else if (is_word(mg_table_cell(steps, row, "is_accepted"), "t")) { /* it is polled */
+        part_begin(out);
+        reason_write(ret, out, MG_REASON_REMOTE_WORKING);
     } else if (is_word(mg_table_cell(steps, row, MG_STEPS_COUNTED), "1") || !failure_write(out, steps, row)) {
+        part_begin(out);
         mg_buf_append_text(out, "its request is out, and has no answer yet");
+        *ret_since = "changed_at";
     }
     if (is_out || is_queue_asked(mg_table_cell(steps, row, "reason"))) {
         queue_write(out, facts->queue, queue, service);
@@ -402,57 +470,70 @@ static void step_why(struct mg_buf *out, const struct mg_explain_facts *facts, i
     breaker_write(out, facts->services, service);
 }
 
-static void error_why(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+static void error_why(struct mg_explanation *ret, const struct mg_explain_facts *facts, int row)
 {
-    const struct mg_table *order = facts->order;
-    const char *status = mg_table_cell(order, 0, "status_reason");
-    if (row < 0) { /* of its output, the status alone names the missing value */
-        mg_buf_append_text(out, status[0] != '\0' ? status : reason_text(mg_table_cell(order, 0, "reason")));
+    struct mg_buf *out = &ret->why;
+    const char *status = mg_table_cell(facts->order, 0, "status_reason");
+    enum mg_reason reason = reason_of(facts->order, 0);
+    if (row < 0 && status[0] != '\0') { /* of its output, the status alone names the missing value */
+        mg_buf_append_text(out, status);
+        ret->codes[ret->code_count++] = reason;
         return;
     }
-    mg_buf_append_text(out, reason_text(mg_table_cell(order, 0, "reason")));
-    const char *reason = reason_text(mg_table_cell(facts->steps, row, "reason"));
-    if (mg_steps_is_refused(facts->steps, row)) {
-        mg_buf_printf(out, ": %s", mg_table_cell(facts->steps, row, MG_STEPS_WHY));
-    } else if (!failure_write(out, facts->steps, row) && reason[0] != '\0') {
-        mg_buf_printf(out, "; %s", reason);
+    reason_write(ret, out, reason);
+    enum mg_reason its = row < 0 ? MG_REASON_NONE : reason_of(facts->steps, row);
+    const char *refusal = mg_table_cell(facts->steps, row, MG_STEPS_WHY);
+    if (row >= 0 && mg_steps_is_refused(facts->steps, row) && refusal[0] != '\0') {
+        mg_buf_printf(out, ": %s", refusal);
+        code_write(ret, out, its);
+    } else if (row >= 0 && failure_write(out, facts->steps, row)) {
+        code_write(ret, out, its);
+    } else if (its != MG_REASON_NONE) {
+        part_begin(out);
+        reason_write(ret, out, its);
     }
 }
 
-static void why_write(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+static void turned_why(struct mg_explanation *ret, const struct mg_table *order)
+{
+    enum mg_reason reason = reason_of(order, 0);
+    bool is_processed = reason == MG_REASON_NONE && is_in(order, MG_ORDER_PROCESSED);
+    mg_buf_append_text(&ret->why, is_processed ? "every step is done or skipped" : mg_reason_text(reason));
+    cause_write(ret, order);
+}
+
+static void line_why(struct mg_explanation *ret, const struct mg_explain_facts *facts)
+{
+    if (line_row(facts) < 0) {
+        reason_write(ret, &ret->why, MG_REASON_IN_LINE);
+        return;
+    }
+    in_line_why(&ret->why, facts, line_row(facts));
+    code_write(ret, &ret->why, MG_REASON_IN_LINE);
+}
+
+static void why_write(struct mg_explanation *ret, const struct mg_explain_facts *facts, int row)
 {
     const struct mg_table *order = facts->order;
+    bool has_turned = is_in(order, MG_ORDER_COMPENSATING), has_ended = mg_explain_has_ended(order);
+    const char *since = "since";
     if (is_in(order, MG_ORDER_ERROR)) {
-        error_why(out, facts, row);
-        return;
+        error_why(ret, facts, row);
+    } else if (has_turned || has_ended) {
+        turned_why(ret, order);
     }
-    const char *reason = reason_text(mg_table_cell(order, 0, "reason"));
-    if (mg_explain_has_ended(order) || is_in(order, MG_ORDER_COMPENSATING)) {
-        bool is_processed = reason[0] == '\0' && is_in(order, MG_ORDER_PROCESSED);
-        mg_buf_append_text(out, is_processed ? "every step is done or skipped" : reason);
-        cause_write(out, order);
+    if (!has_ended && is_in_line(order)) {
+        line_why(ret, facts);
+    } else if (!has_ended && row >= 0) {
+        step_why(ret, facts, row, &since);
+    } else if (!has_ended) {
+        part_begin(&ret->why);
+        mg_buf_append_text(&ret->why, "no request has been sent yet");
     }
-    if (mg_explain_has_ended(order)) {
-        return;
-    }
-    if (is_in_line(order)) {
-        if (line_row(facts) >= 0) {
-            in_line_why(out, facts, line_row(facts));
-        } else {
-            mg_buf_append_text(out, mg_reason_text(MG_REASON_IN_LINE));
-        }
-    } else if (row >= 0) {
-        struct mg_buf step;
-        mg_buf_init(&step, TEXT_MAX);
-        step_why(&step, facts, row);
-        if (step.len > 0) {
-            part_begin(out);
-            mg_buf_append_slice(out, mg_buf_slice(&step));
-        }
-        mg_buf_finish(&step);
+    if (has_turned || has_ended || row < 0 || is_in_line(order)) {
+        order_since(ret, facts);
     } else {
-        part_begin(out);
-        mg_buf_append_text(out, "no request has been sent yet");
+        step_since(ret, facts, row, since);
     }
 }
 
@@ -607,14 +688,6 @@ static void notes_write(struct mg_buf *out, const struct mg_explain_facts *facts
 
 /* ---- the whole ---- */
 
-/* Of an ended order the moment of its end; of others that of their last step forward or back. */
-static const char *since_of(const struct mg_explain_facts *facts)
-{
-    const char *since = facts->since != NULL ? mg_table_cell(facts->since, 0, "since") : "";
-    bool is_end = mg_explain_has_ended(facts->order) && !is_in(facts->order, MG_ORDER_ERROR);
-    return is_end || since[0] == '\0' ? mg_table_cell(facts->order, 0, "updated_at") : since;
-}
-
 void mg_explanation_init(struct mg_explanation *ret)
 {
     *ret = (struct mg_explanation){.since = ""};
@@ -629,12 +702,9 @@ void mg_explanation_make(struct mg_explanation *ret, const struct mg_explain_fac
     int row = step_choose(facts->order, facts->steps);
     mg_explanation_init(ret);
     what_write(&ret->what, facts, row);
-    why_write(&ret->why, facts, row);
+    why_write(ret, facts, row);
     next_write(ret, facts, row);
     notes_write(&ret->notes, facts, row);
-    if (mg_moment_of(since_of(facts)) > 0) {
-        mg_time_format(mg_moment_of(since_of(facts)), ret->since);
-    }
 }
 
 void mg_explanation_free(struct mg_explanation *explanation)
@@ -662,6 +732,11 @@ void mg_explanation_write(struct mg_json_writer *json, const struct mg_explanati
     mg_json_member_text(json, "what", mg_buf_slice(&explanation->what));
     mg_json_member_string_or_null(json, "since", explanation->since);
     mg_json_member_text(json, "why", mg_buf_slice(&explanation->why));
+    mg_json_member_array(json, "codes");
+    for (int i = 0; i < explanation->code_count; i++) {
+        mg_json_element_text(json, mg_slice_of(mg_reason_name(explanation->codes[i])));
+    }
+    mg_json_array_end(json);
     mg_json_member_text(json, "next", mg_buf_slice(&explanation->next));
     mg_json_member_string_or_null(json, "next_at", explanation->next_at);
     mg_json_member_array(json, "notes");

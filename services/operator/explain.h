@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/json_write.h"
+#include "core/words.h"
 #include "io/amqp/topology.h"
 #include "operator/table.h"
 #include "workflow/workflow.h"
@@ -31,11 +32,18 @@ struct mg_explain_facts {
     bool has_branches;                    /* the notes have the reasons of guards, too */
 };
 
+#define MG_EXPLAIN_CODES_MAX 2 /* of the order and of the step */
+
 /* Moments stand in the texts as in reports: "2026-01-31T12:34:56.789Z". */
 struct mg_explanation {
     struct mg_buf what, why, next;
-    struct mg_buf notes;                                       /* further facts, each ended by a line end */
-    char since[MG_TIME_TEXT_SIZE], next_at[MG_TIME_TEXT_SIZE]; /* "": unknown, or none is set */
+    struct mg_buf notes; /* further facts, each ended by a line end */
+    /* `since`: the begin of `why`. `next_at`: the first of the moments in `next`. "": unknown, or none is
+     * set. */
+    char since[MG_TIME_TEXT_SIZE], next_at[MG_TIME_TEXT_SIZE];
+    /* The reasons in `why`, by their words, for deploy/docs/codes.md. */
+    enum mg_reason codes[MG_EXPLAIN_CODES_MAX];
+    int code_count;
 };
 
 bool mg_explain_has_ended(const struct mg_table *order);
@@ -55,7 +63,8 @@ const char *mg_explain_line_key(const struct mg_explain_facts *facts);
 void mg_explanation_init(struct mg_explanation *ret); /* without a text */
 void mg_explanation_make(struct mg_explanation *ret, const struct mg_explain_facts *facts);
 void mg_explanation_free(struct mg_explanation *explanation);
-/* Writes the member `explanation`: {"what", "since", "why", "next", "next_at", "notes": [text, …]}. */
+/* Writes the member `explanation`: {"what", "since", "why", "codes": [word, …], "next", "next_at",
+ * "notes": [text, …]}. */
 void mg_explanation_write(struct mg_json_writer *json, const struct mg_explanation *explanation);
 /* Appends the lines for a terminal, each ended; moments as mg_moments_format has them. */
 void mg_explanation_format(struct mg_buf *out, const struct mg_explanation *explanation, int64_t now_ms);

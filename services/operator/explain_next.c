@@ -17,9 +17,12 @@
 
 struct outlook {
     struct mg_buf *out;
+    int64_t *first_ms; /* the first moment of the line */
     const struct mg_workflow *workflow;
     const struct mg_forecast *forecast;
     int step;
+    int64_t gate_at_ms; /* the service may take requests again then; 0: not known */
+    const char *gate;   /* what then happens */
 };
 
 void mg_explain_call_write(struct mg_buf *out, const struct mg_workflow *workflow, int step, int call)
@@ -40,11 +43,14 @@ void mg_explain_call_write(struct mg_buf *out, const struct mg_workflow *workflo
     mg_buf_printf(out, "%s %s%s", action->method, path, len < whole.len ? "…" : "");
 }
 
-static void moment_write(struct mg_buf *out, const char *before, int64_t at_ms)
+static void moment_write(const struct outlook *outlook, const char *before, int64_t at_ms)
 {
     char text[MG_TIME_TEXT_SIZE];
     mg_time_format(at_ms, text);
-    mg_buf_printf(out, "%s%s", before, text);
+    mg_buf_printf(outlook->out, "%s%s", before, text);
+    if (*outlook->first_ms == 0 || at_ms < *outlook->first_ms) {
+        *outlook->first_ms = at_ms;
+    }
 }
 
 static void call_write(const struct outlook *outlook, const struct mg_coming_request *request)
@@ -138,6 +144,17 @@ static void success_write(const struct outlook *outlook)
     }
 }
 
+/* The service works on until the time of accepted work is over. */
+static void unfinished_write(const struct outlook *outlook)
+{
+    const struct mg_forecast *forecast = outlook->forecast;
+    if (forecast->finish_at_ms != 0 && forecast->unfinished.is_known) {
+        moment_write(outlook, "; if it is not finished at ", forecast->finish_at_ms);
+        mg_buf_append_text(outlook->out, ": ");
+        ending_write(outlook, &forecast->unfinished, -1);
+    }
+}
+
 static void request_coming(const struct outlook *outlook)
 {
     const struct mg_forecast *forecast = outlook->forecast;
@@ -145,13 +162,17 @@ static void request_coming(const struct outlook *outlook)
     if (forecast->coming == MG_COMING_ANSWER) {
         mg_buf_printf(outlook->out, "%s answers ", service);
         call_write(outlook, &forecast->request);
-        moment_write(outlook->out, " by ", forecast->at_ms);
+        moment_write(outlook, " by ", forecast->at_ms);
     } else if (forecast->coming == MG_COMING_GATE) {
-        mg_buf_printf(outlook->out, "as soon as %s takes requests: ", service);
+        mg_buf_printf(outlook->out, "as soon as %s takes requests", service);
+        if (outlook->gate_at_ms != 0) {
+            moment_write(outlook, outlook->gate, outlook->gate_at_ms);
+        }
+        mg_buf_append_text(outlook->out, ": ");
         request_write(outlook, &forecast->request);
     } else {
         request_write(outlook, &forecast->request);
-        moment_write(outlook->out, " at ", forecast->at_ms);
+        moment_write(outlook, " at ", forecast->at_ms);
     }
     attempt_write(outlook->out, ", ", &forecast->request);
     success_write(outlook);
@@ -159,6 +180,7 @@ static void request_coming(const struct outlook *outlook)
     failure_write(outlook, forecast->again.is_known                   ? "; if that fails: "
                            : forecast->request.kind == MG_KIND_VERIFY ? "; if absent or refused: "
                                                                       : "; if it fails: ");
+    unfinished_write(outlook);
 }
 
 /* The end of the order's time comes first, or it alone has a moment. */
@@ -167,7 +189,7 @@ static void expiry_write(const struct outlook *outlook)
     const struct mg_forecast *forecast = outlook->forecast;
     bool is_earlier = forecast->at_ms == 0 || forecast->expires_at_ms < forecast->at_ms;
     if (forecast->expires_at_ms != 0 && is_earlier && forecast->expired.is_known) {
-        moment_write(outlook->out, "; at ", forecast->expires_at_ms);
+        moment_write(outlook, "; at ", forecast->expires_at_ms);
         mg_buf_append_text(outlook->out, " the order's time is over: ");
         ending_write(outlook, &forecast->expired, -1);
     }
@@ -184,11 +206,11 @@ static void outlook_write(const struct outlook *outlook)
         break;
     case MG_COMING_SIGNAL:
         mg_buf_append_text(outlook->out, "a signal ends the wait");
-        moment_write(outlook->out, ", by ", forecast->at_ms);
+        moment_write(outlook, ", by ", forecast->at_ms);
         failure_write(outlook, "; without it: ");
         break;
     case MG_COMING_MOMENT:
-        moment_write(outlook->out, "the wait ends at ", forecast->at_ms);
+        moment_write(outlook, "the wait ends at ", forecast->at_ms);
         break;
     case MG_COMING_TURN:
         mg_buf_append_text(outlook->out, "it begins when the orders before it in its line have ended");
@@ -201,12 +223,33 @@ static void outlook_write(const struct outlook *outlook)
 }
 
 /* Without the definition: the moment of the row alone. */
-static void bare_write(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
+static void bare_write(struct mg_explanation *explanation, const struct mg_explain_facts *facts, int row)
 {
     const char *wake_at = mg_table_cell(facts->order, 0, "wake_at");
     const char *due_at = mg_table_cell(facts->steps, row, "due_at");
     const char *at = due_at[0] != '\0' ? due_at : wake_at;
-    mg_buf_printf(out, "the supervisor looks at it%s%s", at[0] != '\0' ? " at " : " in a moment", at);
+    mg_buf_printf(&explanation->next, "the supervisor looks at it%s%s",
+                  at[0] != '\0' ? " at " : " in a moment", at);
+    if (mg_moment_of(at) > 0) {
+        mg_time_format(mg_moment_of(at), explanation->next_at);
+    }
+}
+
+/* The end of a pause, or the next probe of an open breaker. */
+static void gate_find(struct outlook *outlook, const struct mg_explain_facts *facts, int row, int64_t now_ms)
+{
+    const struct mg_table *controlled = facts->controlled;
+    const char *service = mg_table_cell(facts->steps, row, "service");
+    const char *reason = mg_table_cell(facts->steps, row, "reason");
+    bool is_paused = strcmp(reason, mg_reason_name(MG_REASON_SERVICE_PAUSED)) == 0;
+    bool is_known = is_paused || strcmp(reason, mg_reason_name(MG_REASON_BREAKER_OPEN)) == 0;
+    for (int i = 0; is_known && controlled != NULL && i < controlled->row_count; i++) {
+        int64_t at_ms = mg_moment_of(mg_table_cell(controlled, i, is_paused ? "paused_until" : "probe_at"));
+        if (strcmp(mg_table_cell(controlled, i, "service"), service) == 0 && at_ms > now_ms) {
+            outlook->gate = is_paused ? ", at the end of its pause at " : ", next probed at ";
+            outlook->gate_at_ms = at_ms;
+        }
+    }
 }
 
 static int64_t now_of(const struct mg_explain_facts *facts)
@@ -224,17 +267,24 @@ static void forecast_write(struct mg_explanation *explanation, const struct mg_e
         .now_ms = now_of(facts), .quiesce_ms = QUIESCE_MS, .park_ms = PARK_MS, .known_results = UINT64_MAX};
     int step = mg_workflow_step_index(workflow, mg_slice_of(mg_table_cell(facts->steps, row, "step")));
     if (!mg_order_of_rows(facts->order, facts->steps, workflow, &order)) {
-        bare_write(&explanation->next, facts, row);
+        bare_write(explanation, facts, row);
         return;
     }
     mg_forecast_find(&workflow->plan, &context, &order, step, &forecast);
     if (forecast.coming == MG_COMING_NOTHING && step < 0) {
-        bare_write(&explanation->next, facts, row);
+        bare_write(explanation, facts, row);
         return;
     }
-    outlook_write(&(struct outlook){&explanation->next, workflow, &forecast, step});
-    if (forecast.at_ms != 0) {
-        mg_time_format(forecast.at_ms, explanation->next_at);
+    int64_t first_ms = 0;
+    struct outlook outlook = {.out = &explanation->next,
+                              .first_ms = &first_ms,
+                              .workflow = workflow,
+                              .forecast = &forecast,
+                              .step = step};
+    gate_find(&outlook, facts, row, context.now_ms);
+    outlook_write(&outlook);
+    if (first_ms != 0) {
+        mg_time_format(first_ms, explanation->next_at);
     }
 }
 
@@ -247,7 +297,7 @@ void mg_explain_next_write(struct mg_explanation *explanation, const struct mg_e
     if (is_read) {
         forecast_write(explanation, facts, workflow, row);
     } else {
-        bare_write(&explanation->next, facts, row);
+        bare_write(explanation, facts, row);
     }
     mg_workflow_destroy(is_read ? workflow : NULL);
 }

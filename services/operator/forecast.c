@@ -250,6 +250,24 @@ static void endings_find(const struct play *before, int step, struct mg_forecast
     play_out(&good, &ret->succeeded);
 }
 
+/* The service works on accepted work until its time is over. */
+static void unfinished_find(const struct play *before, int step, struct mg_forecast *ret)
+{
+    struct play play = *before;
+    const struct mg_step *row = &play.order.steps[step];
+    int64_t finish_at_ms = row->finish_by_ms;
+    if (!row->is_accepted || finish_at_ms == 0 || row->kind != MG_KIND_VERIFY) {
+        return;
+    }
+    clock_set(&play, finish_at_ms);
+    if (answer(&play, step,
+               (struct mg_cause_reply){.outcome = MG_OUTCOME_ACCEPTED, .executed = MG_EXECUTED_MAYBE},
+               &ret->unfinished)) {
+        ret->finish_at_ms = finish_at_ms;
+        play_out(&play, &ret->unfinished);
+    }
+}
+
 static void expiry_find(const struct mg_plan *plan, const struct mg_context *context,
                         const struct mg_order *order, struct mg_forecast *ret)
 {
@@ -292,6 +310,7 @@ static void call_forecast(struct play *play, int step, struct mg_forecast *ret)
     ret->at_ms = is_out ? row->complete_by_ms : is_parked ? 0 : play->context.now_ms;
     ret->request = running_request(play, step);
     again_find(play, step, is_out, &ret->again);
+    unfinished_find(play, step, ret);
     endings_find(play, step, ret);
 }
 

@@ -45,6 +45,8 @@ struct mg_forecast {
     struct mg_ending succeeded; /* it and all that follows succeed */
     int64_t expires_at_ms;      /* the order's time is over then; 0: that ends nothing any more */
     struct mg_ending expired;
+    int64_t finish_at_ms; /* accepted work that is not finished then is given up; 0: none is polled */
+    struct mg_ending unfinished;
 };
 
 /* The step that holds an order where it is. In error: one that needs a person; else the undo that moves

@@ -259,82 +259,96 @@ static void request_write(struct mg_json_writer *json, struct calls *calls, int 
 
 /* ---- attempts, from the events ---- */
 
-static struct mg_slice change_of(struct mg_slice transitions, const char *step)
-{
-    struct mg_json_walk walk;
-    struct mg_slice none, change;
-    mg_json_walk_begin(&walk, transitions);
-    while (transitions.len > 0 && mg_json_walk_next(&walk, &none, &change)) {
-        if (mg_json_string_is(mg_json_find(change, "/step"), mg_slice_of(step))) {
-            return change;
-        }
-    }
-    return (struct mg_slice){NULL, 0};
-}
+/* A change of the step; an event may have several, as the end of an attempt and the next request. */
+struct change {
+    int event;
+    struct mg_slice json;
+};
 
-static bool is_sent(struct mg_slice change)
+static bool is_sent(const struct change *change)
 {
-    struct mg_slice to = mg_json_find(change, "/to");
+    struct mg_slice to = mg_json_find(change->json, "/to");
     return mg_json_string_is(to, mg_slice_of(mg_step_state_name(MG_STEP_RUNNING))) ||
            mg_json_string_is(to, mg_slice_of(mg_step_state_name(MG_STEP_UNDO_RUNNING)));
 }
 
-static struct mg_slice change_at(const struct calls *calls, int event)
+/* Appends the step's changes in an event to `ret`, unless it is NULL, and returns their number. */
+static int event_read(const struct calls *calls, int event, struct change *ret)
 {
     struct mg_slice transitions = mg_slice_of(mg_table_cell(calls->facts->events, event, "transitions"));
+    struct mg_slice step = mg_slice_of(calls->workflow->steps[calls->step].name), none, change;
+    struct mg_json_walk walk;
     struct mg_err ignored;
-    bool is_read = mg_json_check(transitions, &MG_JSON_LIMITS_DATA, &ignored) == MG_OK;
-    return is_read ? change_of(mg_json_trim(transitions), calls->workflow->steps[calls->step].name)
-                   : (struct mg_slice){NULL, 0};
+    int count = 0;
+    if (mg_json_check(transitions, &MG_JSON_LIMITS_DATA, &ignored) != MG_OK) {
+        return 0;
+    }
+    mg_json_walk_begin(&walk, mg_json_trim(transitions));
+    while (mg_json_walk_next(&walk, &none, &change)) {
+        if (!mg_json_string_is(mg_json_find(change, "/step"), step)) {
+            continue;
+        }
+        if (ret != NULL) {
+            ret[count] = (struct change){event, change};
+        }
+        count++;
+    }
+    return count;
 }
 
-static void attempt_write(struct mg_json_writer *json, const struct calls *calls, int sent, int ended)
+/* `ended`: the change after `sent`, which moves the step on; NULL: its request is out. */
+static void attempt_write(struct mg_json_writer *json, const struct mg_table *events,
+                          const struct change *sent, const struct change *ended)
 {
-    const struct mg_table *events = calls->facts->events;
-    struct mg_slice change = change_at(calls, sent);
-    const char *sent_at = mg_table_cell(events, sent, "at");
-    const char *ended_at = ended >= 0 ? mg_table_cell(events, ended, "at") : "";
+    const char *sent_at = mg_table_cell(events, sent->event, "at");
+    const char *ended_at = ended != NULL ? mg_table_cell(events, ended->event, "at") : "";
     mg_json_element_object(json);
-    member_or_null(json, "attempt", mg_json_find(change, "/attempt"));
-    member_or_null(json, "kind", mg_json_find(change, "/kind"));
+    member_or_null(json, "attempt", mg_json_find(sent->json, "/attempt"));
+    member_or_null(json, "kind", mg_json_find(sent->json, "/kind"));
     mg_json_member_string_or_null(json, "sent_at", sent_at);
     mg_json_member_string_or_null(json, "ended_at", ended_at);
-    if (ended_at[0] != '\0') {
+    if (ended != NULL) {
         mg_json_member_int(json, "took_ms", mg_moment_of(ended_at) - mg_moment_of(sent_at));
     } else {
         mg_json_member_null(json, "took_ms");
     }
     mg_json_member_string_or_null(json, "cause",
-                                  ended >= 0 ? mg_table_cell(events, ended, "cause_kind") : "");
-    mg_json_member_string_or_null(json, "answer", ended >= 0 ? mg_table_cell(events, ended, "reason") : "");
-    member_or_null(json, "state", mg_json_find(ended >= 0 ? change_at(calls, ended) : change, "/to"));
+                                  ended != NULL ? mg_table_cell(events, ended->event, "cause_kind") : "");
+    mg_json_member_string_or_null(json, "answer",
+                                  ended != NULL ? mg_table_cell(events, ended->event, "reason") : "");
+    member_or_null(json, "state", mg_json_find((ended != NULL ? ended : sent)->json, "/to"));
     mg_json_object_end(json);
 }
 
-/* The event after `sent` that moves the step on; -1: its request is out. */
-static int end_of(const struct calls *calls, int sent)
+static void changes_write(struct mg_json_writer *json, const struct calls *calls,
+                          const struct change *changes, int count)
 {
-    for (int event = sent + 1; event < calls->facts->events->row_count; event++) {
-        if (change_at(calls, event).data != NULL) {
-            return event;
+    int first = count;
+    for (int found = 0; first > 0 && found < MG_CALLS_LISTED_MAX; first--) {
+        found += is_sent(&changes[first - 1]) ? 1 : 0;
+    }
+    for (int i = first; i < count; i++) {
+        if (is_sent(&changes[i])) {
+            attempt_write(json, calls->facts->events, &changes[i], i + 1 < count ? &changes[i + 1] : NULL);
         }
     }
-    return -1;
 }
 
 static void attempts_write(struct mg_json_writer *json, const struct calls *calls)
 {
-    int first = calls->facts->events->row_count;
-    for (int found = 0; first > 0 && found < MG_CALLS_LISTED_MAX; first--) {
-        found += is_sent(change_at(calls, first - 1)) ? 1 : 0;
+    int count = 0, filled = 0, event_count = calls->facts->events->row_count;
+    for (int event = 0; event < event_count; event++) {
+        count += event_read(calls, event, NULL);
+    }
+    struct change *changes = calloc((size_t)count + 1, sizeof(*changes));
+    for (int event = 0; changes != NULL && event < event_count; event++) {
+        filled += event_read(calls, event, changes + filled);
     }
     mg_json_member_array(json, "attempts");
-    for (int event = first; event < calls->facts->events->row_count; event++) {
-        if (is_sent(change_at(calls, event))) {
-            attempt_write(json, calls, event, end_of(calls, event));
-        }
-    }
+    json->buf->failed = json->buf->failed || changes == NULL; /* no memory */
+    changes_write(json, calls, changes, filled);
     mg_json_array_end(json);
+    free(changes);
 }
 
 /* ---- the whole ---- */

@@ -2,7 +2,7 @@
  * The requests of a step and the answers to them. No request is stored: it is built again from the payload,
  * the results and the definition, as the scheduler builds it (law 8, derived identities). The digest that is
  * stored with a key proves that these are the bytes which have gone out. The headers of the service file,
- * with all secrets, are the agent's, and are not here.
+ * with all secrets, and those that the agent adds to each call (agent/headers.c), are not here.
  */
 #ifndef MG_OPERATOR_STEP_CALLS_H
 #define MG_OPERATOR_STEP_CALLS_H

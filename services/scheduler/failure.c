@@ -65,11 +65,25 @@ static void text_put(struct mg_json_writer *json, const char *name, struct mg_sl
     }
 }
 
+/* The reason of a step, also if the decision that failed it has begun its undo already. */
+static enum mg_reason reason_of(const struct mg_decision *decision, const struct mg_order *order, int step)
+{
+    for (int i = 0; i < decision->transition_count; i++) {
+        const struct mg_transition *change = &decision->transitions[i];
+        if (change->step == step && change->to == MG_STEP_FAILED) {
+            return change->reason;
+        }
+    }
+    return order->steps[step].reason;
+}
+
 /* The code of a failure; absent if the step's reason says it. The last answer of work that ran out of time is
  * no failure itself. */
-static struct mg_slice code_of(const struct mg_step_record *record)
+static struct mg_slice code_of(const struct mg_step_record *record, enum mg_reason reason)
 {
-    return mg_error_is(record->error_code, MG_ERROR_REASON_NOT_DONE_YET) ? NO_TEXT : record->error_code;
+    bool is_late =
+        reason == MG_REASON_FINISH_EXPIRED || mg_error_is(record->error_code, MG_ERROR_REASON_NOT_DONE_YET);
+    return is_late ? NO_TEXT : record->error_code;
 }
 
 static bool is_of_step(enum mg_reason reason)
@@ -85,14 +99,16 @@ static struct mg_slice reason_text(const struct mg_fold *fold, enum mg_reason re
     return is_output ? fold->output_fault : mg_slice_of(mg_reason_text(reason));
 }
 
-static void cause_write(const struct mg_fold *fold, enum mg_reason reason, int step, struct mg_buf *ret)
+static void cause_write(const struct mg_decision *decision, const struct mg_fold *fold, enum mg_reason reason,
+                        int step, struct mg_buf *ret)
 {
     struct mg_json_writer json = mg_json_compact(ret);
     const struct mg_order_record *record = fold->record;
     const struct mg_step_record *more = step >= 0 ? &record->steps[step] : NULL;
+    enum mg_reason its = more != NULL ? reason_of(decision, &record->order, step) : MG_REASON_NONE;
     mg_buf_clear(ret);
     mg_json_object_begin(&json);
-    if (more != NULL && code_of(more).data != NULL) {
+    if (more != NULL && code_of(more, its).data != NULL) {
         const struct mg_error_facts facts = mg_error_facts_read(more->error_code);
         mg_json_member_word(&json, "step", record->step_names[step]);
         text_put(&json, "code", facts.own.data != NULL ? facts.own : more->error_code);
@@ -101,7 +117,6 @@ static void cause_write(const struct mg_fold *fold, enum mg_reason reason, int s
             mg_json_member_int(&json, "status", facts.http_status);
         }
     } else {
-        enum mg_reason its = more != NULL ? record->order.steps[step].reason : MG_REASON_NONE;
         its = its != MG_REASON_NONE ? its : reason;
         if (more != NULL) {
             mg_json_member_word(&json, "step", record->step_names[step]);
@@ -116,7 +131,7 @@ static struct mg_slice cause_make(struct mg_batch *batch, struct mg_fold *fold,
                                   const struct mg_effect *effect, enum mg_reason reason)
 {
     int step = is_of_step(reason) ? mg_failure_step(&fold->record->order, effect) : -1;
-    cause_write(fold, reason, step, &batch->scratch);
+    cause_write(&batch->decision, fold, reason, step, &batch->scratch);
     struct mg_slice cause =
         batch->scratch.failed ? NO_TEXT : mg_arena_copy(batch->arena, mg_buf_slice(&batch->scratch));
     fold->has_failed = fold->has_failed || cause.data == NULL;
@@ -201,9 +216,9 @@ const struct mg_failure *mg_failure_of_alert(struct mg_batch *batch, const struc
     if (step >= 0) {
         failure->step = mg_slice_of(record->step_names[step]);
         failure->service = mg_slice_of(record->services[step]);
-        failure->error_code = code_of(&record->steps[step]);
-        reason =
-            record->order.steps[step].reason != MG_REASON_NONE ? record->order.steps[step].reason : reason;
+        enum mg_reason its = reason_of(&batch->decision, &record->order, step);
+        failure->error_code = code_of(&record->steps[step], its);
+        reason = its != MG_REASON_NONE ? its : reason;
     }
     if (failure->error_code.data == NULL) {
         failure->error_code = mg_slice_of(mg_reason_name(reason));

@@ -1,6 +1,7 @@
 """The three lines of an order are the same in the tool, the console and the gateway; a step opens to its requests and answers."""
 
 import json
+from datetime import datetime
 
 from harness import Order, scenario, step
 from test_console import Console
@@ -9,13 +10,17 @@ from test_gateway import start
 LATER = {"retry": {"attempts": 5, "backoff": "30m", "max_backoff": "30m"}}
 
 
+def moment(text):
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
 def lines(s, door, console, order_id):
     """What, since, why and next of an order, after a comparison of all that tell them."""
     explained = json.loads(s.cluster.tool("order", "explain", order_id, "-o", "json").stdout)["explanation"]
     shown = json.loads(s.cluster.tool("order", "show", order_id, "-o", "json").stdout)["explanation"]
     read = door.get(order_id, wait=None)["explanation"]
     seen = console.get(f"orders/{order_id}")["explanation"]
-    for name in ("what", "since", "why", "next", "next_at"):
+    for name in ("what", "since", "why", "codes", "next", "next_at"):
         assert explained[name] == shown[name] == read[name] == seen[name], (name, explained, shown, read, seen)
     return explained
 
@@ -36,7 +41,9 @@ def the_three_lines_of_an_order_are_the_same_everywhere(s):
     assert told["what"] == f"order {waiting} is processing: step charge waits for service payment, after attempt 1 of 5", told
     assert told["next"].startswith(f"sends POST /charges at {due_at}, attempt 2 of 5; if it fails: attempt 3 of 5; if that fails: undo reserve; "
                                    "the client is told compensated"), told
-    assert told["next_at"] == due_at and told["since"] < due_at, told
+    failed = [event for event in console.get(f"orders/{waiting}")["dossier"]["events"] if event["step"] == "charge"][-1]
+    assert told["next_at"] == due_at and told["codes"] == ["reply_transient"], told
+    assert abs(moment(told["since"]) - moment(failed["at"])) < 0.002, (told, failed)  # rounded, and cut
     shown = s.cluster.tool("order", "show", waiting).stdout
     assert shown.startswith(f"order {waiting} is processing: step charge waits") and "\nnext: sends POST /charges at " in shown, shown
 
@@ -44,7 +51,7 @@ def the_three_lines_of_an_order_are_the_same_everywhere(s):
     failing = door.post({"order_id": "o-stops", "workflow": "stops", "payload": {"n": 2}})["order_id"]
     s.wait_state(Order(failing, None, None), "error")
     told = lines(s, door, console, failing)
-    assert told["what"] == f"order {failing} is in error: step charge has failed" and told["why"].startswith("a step failed; payment"), told
+    assert told["what"] == f"order {failing} is in error: step charge has failed" and told["why"].startswith("a step failed (step_failed); payment"), told
     assert told["next"].startswith("it needs an operator: resume") and told["next_at"] is None, told
 
     calls = json.loads(s.cluster.tool("order", "calls", failing, "charge", "-o", "json").stdout)

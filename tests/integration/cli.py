@@ -450,14 +450,14 @@ class Away(Case):
     """Absent servers: one line, and exit code 6."""
 
     DATABASE = ["order list", "order find x", "order show x", "order watch x", "order explain x", "order calls x y", "order export x", "alert list",
-                "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r",
-                "order set-aside x --reason r", "order readmit x --reason r",
-                "workflow show x", "workflow describe x", "workflow diff x 1 2", "service list", "service show x", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "bulk list", "bulk show x",
-                "bulk start resume --all --reason r", "bulk start resume --all --dry-run", "bulk stop x --reason r",
-                "dead requeue 1 --reason r", "dead drop --all --reason r"]
-    BROKER = ["dead list", "dead show 1", "dead requeue 1 --reason r", "dead drop --all --reason r", "broker apply",
+                "alert ack 1 --reason why", "workflow list", "db status", "db migrate", "order cancel x --reason why",
+                "order set-aside x --reason why", "order readmit x --reason why",
+                "workflow show x", "workflow describe x", "workflow diff x 1 2", "service list", "service show x", "service pause x --reason why", "service forget x --reason why", "workflow load {good}", "bulk list", "bulk show x",
+                "bulk start resume --all --reason why", "bulk start resume --all --dry-run", "bulk stop x --reason why",
+                "dead requeue 1 --reason why", "dead drop --all --reason why"]
+    BROKER = ["dead list", "dead show 1", "dead requeue 1 --reason why", "dead drop --all --reason why", "broker apply",
               "broker check", "order submit {order}", "order submit {order} --wait",
-              "order cancel x --reason r --if-version 3"]
+              "order cancel x --reason why --if-version 3"]
 
     def away(self, command, **env):
         """The tool's error line. A tool without --timeout is ended by run()'s own."""
@@ -495,7 +495,7 @@ class Away(Case):
         for bad in (NOBODY_AMQP, url(password="wrong"), url(user="nobody-here"), url(vhost="/nowhere"),
                     url().replace("127.0.0.1", "nowhere.invalid")):
             with self.subTest(url=bad):
-                said = self.at_once("order cancel x --reason r --if-version 3 --allow-plaintext", MAKEGOOD_AMQP_URL=bad)
+                said = self.at_once("order cancel x --reason why --if-version 3 --allow-plaintext", MAKEGOOD_AMQP_URL=bad)
                 self.assertIn("MAKEGOOD_AMQP_URL", said)
 
     def test_a_missing_address_is_reported_with_the_ways_to_give_one(self):
@@ -518,7 +518,7 @@ class Away(Case):
             place = f"u:p@127.0.0.1:{mute.getsockname()[1]}"
             self.each([("order list", {"MAKEGOOD_PG_DSN": f"postgresql://{place}/x"}),
                        ("dead list", {"MAKEGOOD_AMQP_URL": f"amqp://{place}/"}),
-                       ("order cancel x --reason r --if-version 3", {"MAKEGOOD_AMQP_URL": f"amqp://{place}/"})],
+                       ("order cancel x --reason why --if-version 3", {"MAKEGOOD_AMQP_URL": f"amqp://{place}/"})],
                       lambda item: self.away(item[0], **item[1]))
 
     def test_doctor_finds_both_away(self):

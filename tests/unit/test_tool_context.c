@@ -107,6 +107,7 @@ START_TEST(a_file_that_others_may_write_is_not_read)
     (void)chmod(".makegood/env", 0622);
     ck_assert_int_eq(apply(NULL, true), MG_OK);
     ck_assert_str_eq(context.origin, "");
+    ck_assert_ptr_nonnull(strstr(context.ignored, "/.makegood/env"));
     (void)chmod("makegood/contexts", 0660);
     char option[] = "--context=prod";
     ck_assert_int_eq(apply(option, true), MG_BAD_INPUT);
@@ -139,6 +140,19 @@ START_TEST(a_context_by_a_variable_gives_way_to_the_environment)
 }
 END_TEST
 
+/* Would catch: an error about the option's server that names the context; servers of two sources. */
+START_TEST(a_context_and_a_server_by_options_are_not_mixed)
+{
+    char option[] = "--context=prod", server[] = "--pg-dsn=host=x";
+    char *argv[] = {(char[]){"makegood"}, option, server, NULL};
+    ck_assert_int_eq(mg_tool_context_apply(3, argv, true, &context, &err), MG_BAD_INPUT);
+    ck_assert_str_eq(err.text, "--context prod and --pg-dsn both name servers: leave one of them out");
+    (void)setenv("MAKEGOOD_CONTEXT", "test", 1);
+    ck_assert_int_eq(apply(server, true), MG_OK);
+    ck_assert_str_eq(context.origin, "");
+}
+END_TEST
+
 START_TEST(an_unknown_context_is_named_with_the_nearest)
 {
     char option[] = "--context=prd";
@@ -158,6 +172,7 @@ int main(void)
     tcase_add_test(tests, a_file_that_others_may_write_is_not_read);
     tcase_add_test(tests, a_context_by_an_option_replaces_the_environments_servers);
     tcase_add_test(tests, a_context_by_a_variable_gives_way_to_the_environment);
+    tcase_add_test(tests, a_context_and_a_server_by_options_are_not_mixed);
     tcase_add_test(tests, an_unknown_context_is_named_with_the_nearest);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

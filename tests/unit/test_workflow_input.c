@@ -32,7 +32,9 @@ static const struct {
      ",\"items\":[{\"sku\":\"a\",\"qty\":1.50,\"tags\":[\"x\"]}],\"ship_at\":\"2026-01-31T12:00:00+01:00\","
      "\"gift\":false,\"free\":[1,null],\"address\":{\"zip\":\"8000\"}} ",
      NULL},
-    {"{}", "/payload/customer: is missing; a string is expected (and 2 more)"},
+    {"{}",
+     "/payload/customer: is missing; a string is expected; /payload/total: is missing; a number is expected; "
+     "/payload/items: is missing; an array is expected"},
     {"{" PLAIN "}", "/payload/items: is missing; an array is expected"},
     {"{" PLAIN ",\"items\":{}}", "/payload/items: an object; an array is expected"},
     {"{" PLAIN ",\"items\":[{\"sku\":\"a\",\"qty\":\"2\"}]}",

@@ -542,7 +542,8 @@ static enum mg_class read_folder(const char *directory, struct migrations *list,
 {
     DIR *dir = opendir(directory);
     if (dir == NULL) {
-        return mg_err_set(err, MG_BAD_INPUT, "cannot read the folder %s: %s", directory, strerror(errno));
+        return mg_err_set(err, MG_BAD_INPUT, "cannot read the folder %s: %s; --migrations names another",
+                          directory, strerror(errno));
     }
     enum mg_class class = MG_OK;
     const struct dirent *entry;

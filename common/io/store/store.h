@@ -630,9 +630,11 @@ enum mg_report {
     /* $1 order_id, $2 step: step, generation, undo_generation, do_digest, undo_digest, undo_result,
      * was_skipped, is_asked (it is $2), in the workflow's order */
     MG_REPORT_CALLS,
-    MG_REPORT_ORDER_SINCE, /* $1 order_id: since (it is where it is; NULL: it has no event), now; one row */
-    /* $1 order_id: the columns of MG_REPORT_ORDER_STEPS that its client may see, with since and now as above
-     * in each row; an order without steps has one row, and its step is NULL */
+    /* $1 order_id: step (NULL: the order itself), since (it has its present reason), changed_at, order_since
+     * (the order has its state), now; an order without an event has one row */
+    MG_REPORT_ORDER_SINCE,
+    /* $1 order_id: the columns of MG_REPORT_ORDER_STEPS that its client may see, with since, changed_at,
+     * order_since and now as above in each row; an order without steps has one row, and its step is NULL */
     MG_REPORT_STEPS_OF_CLIENT,
     MG_REPORT_ORDER_ASIDE, /* $1 order: since, by_whom, reason; no row: it is not set aside */
     /* $1 order, or '' for all: order_id, since, reason, held_by (NULL: no lock is seen). Orders that wait

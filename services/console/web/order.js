@@ -126,7 +126,7 @@ const isUntold = (row) => (row.why !== null && row.why === row.error_text) || ro
 /** Its requests, as they went out or would go out now, and the answers to them. */
 function callsShow({step, service, requests, attempts}, close) {
   return panel(`Requests of step ${step}`,
-    h("p", {class: "soft"}, `The address (URL) and secret headers are those of the service file of ${service}. No other part of a request is left out.`),
+    h("p", {class: "soft"}, `The address (URL) and secret headers are those of the service file of ${service}. Its agent also adds X-Makegood-…, Accept, Accept-Encoding, User-Agent, traceparent and a signature to each call.`),
     requests.map((request) => h("details", {"data-key": request.kind, open: true}, h("summary", {}, h("strong", {}, request.kind), " ", h("code", {}, request.fault ? `cannot be built: ${request.fault}` : `${request.method} ${request.path}`),
       request.is_proved === true && " these bytes have gone out", request.is_proved === false && " other bytes have gone out under this key"),
     !request.fault && [h("dl", {class: "facts"}, fact("key", h("span", {class: "id"}, request.idempotency_key)),

@@ -41,10 +41,22 @@ export function incidentOfOrder(data, orderId) {
   ].filter((line) => line !== null && line !== undefined && line !== false).join("\n");
 }
 
+/** Causes in a customer's words. Of others only the words of the service itself are for a customer. */
+const CUSTOMERS_CAUSES = {
+  order_expired: "it could not be finished in time", finish_expired: "it could not be finished in time", expired: "it could not be finished in time",
+  timed_out: "an answer that it needs did not come in time", signal_refused: "it was not approved",
+};
+
+/** " The reason: …" of the cause that is stored with the order; "" if it says nothing to a customer. */
+function customersReason({failure}, steps) {
+  const own = failure?.step && steps.find((step) => step.step === failure.step)?.error_message;
+  const text = CUSTOMERS_CAUSES[failure?.code] ?? (own && own === failure.text ? own.replace(/[.\s]+$/, "") : "");
+  return text ? ` The reason: ${text}.` : "";
+}
+
 /** For the customer: without step names and codes, where possible. */
 export function clientText(data, orderId) {
-  const {order} = data.dossier, failure = failureOf(data.steps);
-  const why = failure?.text ? ` The reason: ${failure.text}.` : "";
+  const {order} = data.dossier, why = customersReason(order, data.steps);
   const left = data.steps.filter((step) => step.state === "done" || step.maybe).map((step) => step.step);
   const undone = left.length === 0 ? `What had been done for it was undone on ${utc(order.updated_at)}.` : `What could be undone was undone on ${utc(order.updated_at)}; this may remain: ${left.join(", ")}.`;
   const took = duration(Date.parse(order.updated_at) - Date.parse(order.created_at));

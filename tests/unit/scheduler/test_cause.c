@@ -173,6 +173,28 @@ START_TEST(the_cause_of_an_expiry_is_its_reason)
 }
 END_TEST
 
+/* Would catch: "a step failed" in place of the reason, once the undo of the step has begun; the code of a
+ * poll that went wrong on the way. */
+START_TEST(the_cause_of_work_that_is_not_finished_in_time_is_this)
+{
+    fake_store.definition =
+        "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","
+        "\"complete_within\":\"10s\",\"finish_within\":\"40s\",\"poll\":\"5s\","
+        "\"do\":{\"method\":\"POST\",\"path\":\"/r\"},\"verify\":{\"method\":\"GET\",\"path\":\"/r\"},"
+        "\"undo\":{\"method\":\"DELETE\",\"path\":\"/r\"}}]}";
+    stage_begin("o1");
+    stage_answer("o1.reserve#1 accepted over");
+    due(1);
+    stage_answer("o1.reserve#2 verify transient http_503 over");
+    stage_pass(60 * 1000);
+    due(2);
+    stage_answer("o1.reserve#3 verify accepted over");
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_RUNNING);
+    expect_status("compensating", "{\"step\":\"reserve\",\"code\":\"finish_expired\","
+                                  "\"text\":\"the service did not finish accepted work in time\"}");
+}
+END_TEST
+
 /* The words of a refusal, and the cause of its step's failure. */
 static const char *const CAUSES[][2] = {
     {"http_422/SOLD_OUT", "{\"step\":\"reserve\",\"code\":\"SOLD_OUT\",\"status\":422}"},
@@ -320,6 +342,7 @@ int main(void)
     tcase_add_test(test, the_cause_of_an_expiry_is_its_reason);
     tcase_add_loop_test(test, a_cause_has_the_words_of_the_service_and_no_others, 0,
                         (int)(sizeof(CAUSES) / sizeof(CAUSES[0])));
+    tcase_add_test(test, the_cause_of_work_that_is_not_finished_in_time_is_this);
     tcase_add_test(test, a_rejection_has_a_code);
     tcase_add_test(test, an_absence_found_by_an_undo_is_no_failure);
     tcase_add_test(test, a_body_is_cut_however_long_it_comes);

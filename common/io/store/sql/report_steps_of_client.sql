@@ -12,7 +12,10 @@ SELECT t.step, t.service, t.state, t.kind, t.reason, t.maybe, t.is_undo_dispatch
     to_char(t.finish_by AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS finish_by,
     t.error_code, t.error_text, t.error_message,
     to_char(s.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS since,
+    to_char(s.changed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS changed_at,
+    to_char(s.order_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS order_since,
     to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS now
-FROM (SELECT :since AS since) s
+FROM (SELECT) one
 LEFT JOIN order_step t ON t.order_id = :'order_id'::text
+LEFT JOIN :since s ON s.step IS NOT DISTINCT FROM t.step
 ORDER BY t.position;

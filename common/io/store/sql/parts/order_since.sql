@@ -1,17 +1,27 @@
--- The moment since which an order is where it is: that of its newest event in which the order changed its state, or a step was
--- done, skipped or undone. Attempts and waits are no such event. Only the newest 1,000 events are read; without one among
--- them it is the moment of the oldest of these.
+-- Since when each step of an order is as it is, and the order itself (step NULL), from its newest 1,000 events. changed_at is the
+-- moment of the newest change. since is that of the first change with the present reason, which attempts in between do not end:
+-- a doubt begins with its answer, and an outage with its first failure. order_since is changed_at of the order, in each row.
 (
-    SELECT coalesce(max(e.at) FILTER (WHERE e.is_progress), min(e.at))
+    SELECT q.step, min(q.at) FILTER (WHERE q.age = 1) AS changed_at,
+        coalesce(min(q.at) FILTER (WHERE q.reason = q.present AND q.age < coalesce(q.other, q.age + 1)),
+            min(q.at) FILTER (WHERE q.age = 1)) AS since,
+        max(min(q.at) FILTER (WHERE q.step IS NULL AND q.age = 1)) OVER () AS order_since
     FROM (
-        SELECT at,
-            EXISTS (
-                SELECT FROM json_array_elements(transitions) AS t(change)
-                WHERE change->>'step' IS NULL OR change->>'to' IN ('done', 'skipped', 'undone')
-            ) AS is_progress
-        FROM order_event
-        WHERE order_id = :'order_id'::text
-        ORDER BY version DESC
-        LIMIT 1000
-    ) e
+        SELECT p.*, min(p.age) FILTER (WHERE p.reason <> p.present) OVER (PARTITION BY p.step) AS other
+        FROM (
+            SELECT c.*, first_value(c.reason) OVER (PARTITION BY c.step ORDER BY c.reason IS NULL, c.age) AS present
+            FROM (
+                SELECT t.change->>'step' AS step, nullif(t.change->>'reason', 'none') AS reason, e.at,
+                    row_number() OVER (PARTITION BY t.change->>'step' ORDER BY e.version DESC, t.n DESC) AS age
+                FROM (
+                    SELECT version, at, transitions
+                    FROM order_event
+                    WHERE order_id = :'order_id'::text
+                    ORDER BY version DESC
+                    LIMIT 1000
+                ) e, json_array_elements(e.transitions) WITH ORDINALITY AS t (change, n)
+            ) c
+        ) p
+    ) q
+    GROUP BY q.step
 )
