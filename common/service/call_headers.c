@@ -3,7 +3,6 @@
  * that could end a header line is refused here, and so are the agent's own headers.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -6,7 +6,6 @@
 #include "wire/command.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "core/key.h"

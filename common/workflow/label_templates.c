@@ -2,7 +2,6 @@
  * Labels: a workflow's templates for them, read and checked with the definition, and their values for one
  * order. They are text, so that a value is compared as it is written: 14.00 stays 14.00.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "json/reader.h"

@@ -6,7 +6,6 @@
 #include "workflow/step_guard.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "wire/command.h"
 #include "workflow/expressions.h"

@@ -4,9 +4,6 @@
  */
 #include "attempt.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "agent/answer_parts.h"
 #include "agent/service_call.h"
 #include "base/clock.h"

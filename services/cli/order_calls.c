@@ -1,5 +1,4 @@
 /* `order calls`: the requests of a step, and the answers to them. */
-#include <string.h>
 
 #include "base/print.h"
 #include "cli.h"

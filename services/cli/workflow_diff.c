@@ -2,7 +2,6 @@
  * `workflow diff`: the difference of two definitions by meaning. A member that is left out has its default,
  * and a step is the same if its name is. So another way to write the same workflow is no difference.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* One order, at once or when it has ended (?wait=20s). */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "gateway/call.h"

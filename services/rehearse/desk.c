@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/id.h"
 #include "base/json_write.h"
 #include "core/order.h"

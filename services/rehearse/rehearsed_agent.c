@@ -3,7 +3,6 @@
  * answers and writes the reply, all by services/agent and common/serving.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "agent/answer_parts.h"
 #include "agent/classify.h"
