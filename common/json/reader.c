@@ -176,7 +176,6 @@ bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_fault
                          struct mg_slice value, const char *pointer, const char *const *names,
                          enum mg_json_unknown unknown)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, member;
 
     *ret_object = (struct mg_json_object){.faults = faults, .names = names};
@@ -192,8 +191,7 @@ bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_fault
         count++;
     }
     assert(count <= MG_JSON_NAMES_MAX);
-    mg_json_walk_begin(&walk, value);
-    while (mg_json_walk_next(&walk, &name, &member)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(value); mg_json_walk_next(&walk, &name, &member);) {
         int tried = 0; /* members mostly come in the order of names: it begins after the last match */
         while (tried < count && !mg_json_string_is(name, mg_slice_of(names[index]))) {
             index = (index + 1) % count;

@@ -106,18 +106,14 @@ static const char *skip_value(const char *at, const char *end)
     return at;
 }
 
-void mg_json_walk_begin(struct mg_json_walk *walk, struct mg_slice container)
+struct mg_json_walk mg_json_walk_of(struct mg_slice container)
 {
-    *walk = (struct mg_json_walk){0};
-    if (container.data == NULL || container.len == 0) {
-        return;
+    if (container.len == 0 || (container.data[0] != '{' && container.data[0] != '[')) {
+        return (struct mg_json_walk){0};
     }
-    if (container.data[0] != '{' && container.data[0] != '[') {
-        return;
-    }
-    walk->is_object = container.data[0] == '{';
-    walk->end = container.data + container.len;
-    walk->at = skip_blanks(container.data + 1, walk->end);
+    const char *end = container.data + container.len;
+    return (struct mg_json_walk){
+        .at = skip_blanks(container.data + 1, end), .end = end, .is_object = container.data[0] == '{'};
 }
 
 bool mg_json_walk_next(struct mg_json_walk *walk, struct mg_slice *ret_name, struct mg_slice *ret_value)
@@ -147,6 +143,17 @@ bool mg_json_walk_next(struct mg_json_walk *walk, struct mg_slice *ret_name, str
     }
     walk->at = at;
     return ret_value->len > 0;
+}
+
+int mg_json_count(struct mg_slice container)
+{
+    struct mg_json_walk walk = mg_json_walk_of(container);
+    struct mg_slice name, value;
+    int count = 0;
+    while (mg_json_walk_next(&walk, &name, &value)) {
+        count++;
+    }
+    return count;
 }
 
 /* ---- strings ---- */
@@ -323,11 +330,10 @@ static long token_index(const char *token, size_t len)
 
 static struct mg_slice find_child(struct mg_slice container, const char *token, size_t len)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     long wanted = token_index(token, len);
 
-    mg_json_walk_begin(&walk, container);
+    struct mg_json_walk walk = mg_json_walk_of(container);
     for (long i = 0; mg_json_walk_next(&walk, &name, &value); i++) {
         if (name.data != NULL ? name_is_token(name, token, len) : i == wanted) {
             return value;

@@ -100,15 +100,14 @@ void mg_workflow_labels_read(const struct mg_json_object *object, struct mg_aren
                              struct mg_workflow *workflow)
 {
     struct mg_slice labels = mg_json_get_typed(object, "labels", MG_OPTIONAL, MG_JSON_OBJECT);
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     int count = 0;
 
     if (labels.data == NULL) {
         return;
     }
-    mg_json_walk_begin(&walk, labels);
-    for (; mg_json_walk_next(&walk, &name, &value); count++) {
+    for (struct mg_json_walk walk = mg_json_walk_of(labels); mg_json_walk_next(&walk, &name, &value);
+         count++) {
         if (count < MG_LABELS_MAX) {
             read_label(object, arena, name, value, &workflow->labels[count]);
         }

@@ -177,9 +177,8 @@ static void string_write(struct mg_buf *out, const char *before, struct mg_slice
 
 static void headers_write(struct mg_buf *out, struct mg_slice headers)
 {
-    struct mg_json_walk walk;
     struct mg_slice quoted, value;
-    mg_json_walk_begin(&walk, headers);
+    struct mg_json_walk walk = mg_json_walk_of(headers);
     while (headers.len > 0 && mg_json_walk_next(&walk, &quoted, &value)) {
         struct mg_buf name, text;
         mg_buf_init(&name, REQUEST_MAX);
@@ -261,9 +260,8 @@ static void request_write(struct mg_json_writer *json, struct calls *calls, int 
 
 static struct mg_slice change_of(struct mg_slice transitions, const char *step)
 {
-    struct mg_json_walk walk;
     struct mg_slice none, change;
-    mg_json_walk_begin(&walk, transitions);
+    struct mg_json_walk walk = mg_json_walk_of(transitions);
     while (transitions.len > 0 && mg_json_walk_next(&walk, &none, &change)) {
         if (mg_json_string_is(mg_json_find(change, "/step"), mg_slice_of(step))) {
             return change;
