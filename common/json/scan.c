@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/id.h"
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -162,9 +164,7 @@ static unsigned hex4(const char *at)
 {
     unsigned value = 0;
     for (int i = 0; i < 4; i++) {
-        char c = at[i];
-        unsigned digit = c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a') + 10u;
-        value = value * 16 + (digit & 15u);
+        value = value * 16 + ((unsigned)mg_hex_digit(at[i]) & 15u);
     }
     return value;
 }
