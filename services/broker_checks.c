@@ -26,10 +26,8 @@ static bool is_text(struct mg_slice object, const char *pointer, const char *tex
 
 static bool is_there(struct mg_slice bindings, const struct mg_topology_binding *needed)
 {
-    struct mg_json_walk walk;
     struct mg_slice none, binding;
-    mg_json_walk_begin(&walk, bindings);
-    while (mg_json_walk_next(&walk, &none, &binding)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(bindings); mg_json_walk_next(&walk, &none, &binding);) {
         if (is_text(binding, "/source", needed->source) &&
             is_text(binding, "/destination", needed->destination) &&
             is_text(binding, "/destination_type", needed->is_to_exchange ? "exchange" : "queue") &&
@@ -57,10 +55,9 @@ static void missing_report(struct bindings *found, const struct mg_topology_bind
 /* Exchanges and queues that are missing themselves are named by other checks. */
 static void list_judge(struct bindings *found, enum mg_api_list list)
 {
-    struct mg_json_walk walk;
     struct mg_slice none, object;
     struct mg_slice bindings = mg_buf_slice(&found->api.lists[MG_API_BINDINGS]);
-    mg_json_walk_begin(&walk, mg_buf_slice(&found->api.lists[list]));
+    struct mg_json_walk walk = mg_json_walk_of(mg_buf_slice(&found->api.lists[list]));
     while (mg_json_walk_next(&walk, &none, &object)) {
         char memory[MG_QUEUE_NAME_SIZE];
         struct mg_buf name;

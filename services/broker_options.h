@@ -3,7 +3,6 @@
 #define MG_SERVICES_BROKER_OPTIONS_H
 
 #include "base/config.h"
-#include "io/amqp/address.h"
 
 /* `address`: a struct mg_broker_address that the rows fill in. */
 /* clang-format off */

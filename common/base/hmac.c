@@ -2,6 +2,7 @@
 #include "base/hmac.h"
 
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
 #include <string.h>
@@ -32,33 +33,18 @@ size_t mg_hmac(enum mg_hash hash, struct mg_slice key, const struct mg_slice *pa
 
 bool mg_secret_is_equal(const void *a, const void *b, size_t size)
 {
-    const unsigned char *x = a, *y = b;
-    unsigned char difference = 0;
-    for (size_t i = 0; i < size; i++) {
-        difference |= x[i] ^ y[i];
-    }
-    return difference == 0;
+    return CRYPTO_memcmp(a, b, size) == 0;
 }
 
 static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void mg_buf_append_base64(struct mg_buf *buf, struct mg_slice bytes)
 {
+    unsigned char four[4 + 1];
     for (size_t i = 0; i < bytes.len; i += 3) {
         size_t left = bytes.len - i;
-        uint32_t bits = 0;
-        for (size_t k = 0; k < 3; k++) {
-            bits = bits << 8 | (k < left ? (unsigned char)bytes.data[i + k] : 0U);
-        }
-        char four[4] = {DIGITS[bits >> 18], DIGITS[bits >> 12 & 63], DIGITS[bits >> 6 & 63],
-                        DIGITS[bits & 63]};
-        if (left < 3) {
-            four[3] = '=';
-        }
-        if (left < 2) {
-            four[2] = '=';
-        }
-        mg_buf_append(buf, four, sizeof(four));
+        (void)EVP_EncodeBlock(four, (const unsigned char *)bytes.data + i, left < 3 ? (int)left : 3);
+        mg_buf_append(buf, (const char *)four, 4);
     }
 }
 

@@ -95,6 +95,24 @@ char *mg_hex_write(const uint8_t *bytes, size_t size, char *ret_text)
     return ret_text;
 }
 
+int mg_hex_digit(char c)
+{
+    char letter = (char)(c | 0x20);
+    return c >= '0' && c <= '9' ? c - '0' : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
+bool mg_hex_read(const char *text, size_t size, uint8_t *ret_bytes)
+{
+    for (size_t i = 0; i < size; i++) {
+        int high = mg_hex_digit(text[2 * i]), low = mg_hex_digit(text[2 * i + 1]);
+        if (high < 0 || low < 0) {
+            return false;
+        }
+        ret_bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
 /* Start of this process in clock ticks since boot. It is the same for every call, and differs for a successor
  * with the same process id; the first process of a container always has the same id. */
 static unsigned long long start_time(void)

@@ -16,7 +16,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

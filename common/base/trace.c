@@ -12,24 +12,15 @@ enum { AT_VERSION = 0, AT_TRACE = 3, AT_PARENT = 36, AT_FLAGS = 53, TRACEPARENT_
 
 #define SHARE_BITS 56
 
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; /* capitals are invalid (§3.2.2) */
-}
-
+/* Capitals are invalid (§3.2.2). */
 static bool hex_read(const char *text, size_t size, uint8_t *ret_bytes)
 {
-    for (size_t i = 0; i < size; i++) {
-        int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
-        if (high < 0 || low < 0) {
+    for (size_t i = 0; i < 2 * size; i++) {
+        if (text[i] >= 'A' && text[i] <= 'F') {
             return false;
         }
-        ret_bytes[i] = (uint8_t)(high << 4 | low);
     }
-    return true;
+    return mg_hex_read(text, size, ret_bytes);
 }
 
 static bool is_zero(const uint8_t *bytes, size_t size)

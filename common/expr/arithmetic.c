@@ -1,5 +1,4 @@
 /* Numbers, texts and times: the operators and functions over values. Texts that are made lie in the room. */
-#include <string.h>
 
 #include "expr/eval.h"
 

@@ -1,8 +1,6 @@
 /* Decimal arithmetic in 128 bits. Each operation detects its overflow before it happens. */
 #include "expr/decimal.h"
 
-#include <string.h>
-
 __extension__ typedef unsigned __int128 magnitude;
 
 /* Above the bytes of any text, so no count of zeros balances a larger exponent. */

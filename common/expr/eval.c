@@ -123,11 +123,10 @@ static bool run_text_test(struct mg_expr_run *run, int node, struct mg_expr_valu
 static struct mg_slice find_named(struct mg_expr_run *run, struct mg_slice object,
                                   const struct mg_expr_value *name)
 {
-    struct mg_json_walk walk;
     struct mg_slice quoted, value;
     size_t passed = 0;
 
-    mg_json_walk_begin(&walk, object);
+    struct mg_json_walk walk = mg_json_walk_of(object);
     for (;;) {
         const char *from = walk.at;
         if (!mg_json_walk_next(&walk, &quoted, &value)) {
@@ -248,7 +247,7 @@ static void cursor_begin(struct cursor *cursor, const struct mg_expr_value *list
     if (list->list_of != NULL) {
         cursor->node = list->list_of->nodes[list->list_node].a;
     } else {
-        mg_json_walk_begin(&cursor->walk, list->text);
+        cursor->walk = mg_json_walk_of(list->text);
     }
 }
 
@@ -349,7 +348,6 @@ static bool run_list(struct mg_expr_run *run, int node, struct mg_expr_value *re
 
 static bool count_elements(struct mg_expr_run *run, const struct mg_expr_value *whole, int *ret_count)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, json;
     *ret_count = 0;
     if (whole->list_of != NULL) {
@@ -359,7 +357,7 @@ static bool count_elements(struct mg_expr_run *run, const struct mg_expr_value *
         }
         return true;
     }
-    mg_json_walk_begin(&walk, whole->text);
+    struct mg_json_walk walk = mg_json_walk_of(whole->text);
     for (const char *from = walk.at; mg_json_walk_next(&walk, &name, &json); from = walk.at) {
         if (!mg_expr_spend(run, MG_EXPR_STEP + (size_t)(walk.at - from))) {
             return false;
@@ -424,7 +422,6 @@ static bool equal_lists(struct mg_expr_run *run, int node, const struct mg_expr_
 
 static bool equal_objects(struct mg_expr_run *run, int node, struct mg_slice a, struct mg_slice b, bool *ret)
 {
-    struct mg_json_walk walk;
     struct mg_slice quoted, json;
     struct mg_expr_value left = {.text = a}, right = {.text = b};
     int count, other;
@@ -432,8 +429,7 @@ static bool equal_objects(struct mg_expr_run *run, int node, struct mg_slice a, 
         return false;
     }
     *ret = count == other;
-    mg_json_walk_begin(&walk, a);
-    while (*ret && mg_json_walk_next(&walk, &quoted, &json)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(a); *ret && mg_json_walk_next(&walk, &quoted, &json);) {
         struct mg_expr_value name = mg_expr_value_of(quoted);
         struct mg_slice found = find_named(run, b, &name);
         if (run->is_over || !mg_expr_spend(run, 2 * MG_EXPR_STEP + quoted.len + json.len)) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/id.h"
 #include "expr/parse.h"
 
 int mg_expr_fail(struct mg_expr_compile *compile, size_t at, enum mg_expr_mistake mistake, const char *format,
@@ -40,18 +41,12 @@ static char char_at(const struct mg_expr_compile *compile, size_t at)
 
 /* ---- texts ---- */
 
-static int hex_digit(char c)
-{
-    char letter = (char)(c | 0x20);
-    return is_digit(c) ? c - '0' : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
-
 /* Reads `count` digits of a base; -1 if there are fewer. */
 static long take_code(struct mg_expr_compile *compile, size_t *at, int count, int base)
 {
     long code = 0;
     for (int i = 0; i < count; i++, (*at)++) {
-        int digit = hex_digit(char_at(compile, *at));
+        int digit = mg_hex_digit(char_at(compile, *at));
         if (*at >= compile->text.len || digit < 0 || digit >= base) {
             return -1;
         }

@@ -1,5 +1,4 @@
 /* The names that an expression refers to, each with the conditions that hold wherever its value is needed. */
-#include <string.h>
 
 #include "expr/tree.h"
 

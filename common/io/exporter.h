@@ -10,8 +10,6 @@
 #ifndef MG_IO_EXPORTER_H
 #define MG_IO_EXPORTER_H
 
-#include <stdbool.h>
-
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/loop.h"

@@ -44,10 +44,8 @@ static bool strings_equal(struct mg_slice one, struct mg_slice two)
 
 static struct mg_slice member_find(struct mg_slice object, struct mg_slice quoted)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, value;
-    mg_json_walk_begin(&walk, object);
-    while (mg_json_walk_next(&walk, &name, &value)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(object); mg_json_walk_next(&walk, &name, &value);) {
         if (strings_equal(name, quoted)) {
             return mg_json_trim(value);
         }
@@ -68,15 +66,13 @@ static void pointer_join(const char *pointer, struct mg_slice quoted, char ret[M
 static void objects_differ(struct differ *differ, struct mg_slice expected, struct mg_slice actual,
                            const char *pointer, bool is_named_only)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     char at[MG_JSON_POINTER_SIZE];
-    mg_json_walk_begin(&walk, expected);
-    while (mg_json_walk_next(&walk, &name, &value)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(expected); mg_json_walk_next(&walk, &name, &value);) {
         pointer_join(pointer, name, at);
         values_differ(differ, mg_json_trim(value), member_find(actual, name), at, false);
     }
-    mg_json_walk_begin(&walk, actual);
+    struct mg_json_walk walk = mg_json_walk_of(actual);
     while (!is_named_only && mg_json_walk_next(&walk, &name, &value)) {
         if (member_find(expected, name).data == NULL) {
             pointer_join(pointer, name, at);
@@ -88,11 +84,9 @@ static void objects_differ(struct differ *differ, struct mg_slice expected, stru
 static void arrays_differ(struct differ *differ, struct mg_slice expected, struct mg_slice actual,
                           const char *pointer)
 {
-    struct mg_json_walk walks[2];
+    struct mg_json_walk walks[2] = {mg_json_walk_of(expected), mg_json_walk_of(actual)};
     struct mg_slice name, values[2];
     char at[MG_JSON_POINTER_SIZE];
-    mg_json_walk_begin(&walks[0], expected);
-    mg_json_walk_begin(&walks[1], actual);
     for (int i = 0;; i++) {
         bool is_there[2];
         for (int k = 0; k < 2; k++) {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/id.h"
 #include "json/validator.h"
 
 const struct mg_json_limits MG_JSON_LIMITS_DEFAULT = {
@@ -61,17 +62,11 @@ static int check_hex4(struct mg_check *check)
 {
     int value = 0;
     for (int i = 0; i < 4; i++, check->at++) {
-        if (check->at >= check->end) {
+        int digit = check->at < check->end ? mg_hex_digit(*check->at) : -1;
+        if (digit < 0) {
             return -1;
         }
-        char c = *check->at, letter = (char)(c | 0x20);
-        if (c >= '0' && c <= '9') {
-            value = value * 16 + (c - '0');
-        } else if (letter >= 'a' && letter <= 'f') {
-            value = value * 16 + (letter - 'a') + 10;
-        } else {
-            return -1;
-        }
+        value = value * 16 + digit;
     }
     return value;
 }

@@ -16,7 +16,6 @@
 #define MG_JSON_JSON_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"

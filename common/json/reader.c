@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/calendar.h"
 #include "base/clock.h"
 #include "core/key.h"
 
@@ -175,7 +176,6 @@ bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_fault
                          struct mg_slice value, const char *pointer, const char *const *names,
                          enum mg_json_unknown unknown)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, member;
 
     *ret_object = (struct mg_json_object){.faults = faults, .names = names};
@@ -191,8 +191,7 @@ bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_fault
         count++;
     }
     assert(count <= MG_JSON_NAMES_MAX);
-    mg_json_walk_begin(&walk, value);
-    while (mg_json_walk_next(&walk, &name, &member)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(value); mg_json_walk_next(&walk, &name, &member);) {
         int tried = 0; /* members mostly come in the order of names: it begins after the last match */
         while (tried < count && !mg_json_string_is(name, mg_slice_of(names[index]))) {
             index = (index + 1) % count;
@@ -421,70 +420,17 @@ int mg_json_get_word(const struct mg_json_object *object, const char *name, enum
 
 /* ---- time ---- */
 
-/* Reads `digits` decimal digits at *at and advances it; -1 if one is invalid. */
-static int64_t digits_read(const char **at, int digits)
-{
-    int64_t value = 0;
-    for (int i = 0; i < digits; i++, (*at)++) {
-        if (**at < '0' || **at > '9') {
-            return -1;
-        }
-        value = value * 10 + (**at - '0');
-    }
-    return value;
-}
-
-/* Days since 1970 of a date in the Gregorian calendar, counted from March so that the leap day is the last of
- * a year. */
-static int64_t days_of(int64_t year, int64_t month, int64_t day)
-{
-    if (month <= 2) {
-        year--;
-    }
-    int64_t year_day = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return year * 365 + year / 4 - year / 100 + year / 400 + year_day - 719468;
-}
-
+/* In UTC, since 1970. */
 static bool time_read(const char *text, int64_t *ret_ms)
 {
-    static const char BEHIND[] = {'-', '-', 'T', ':', ':', '\0'};
-    static const int64_t MIN[] = {1970, 1, 1, 0, 0, 0}, MAX[] = {9999, 12, 31, 23, 59, 59};
-    static const int64_t MONTH_DAYS[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    int64_t part[6], ms = 0;
-    const char *at = text;
-
-    for (int i = 0; i < 6; i++) {
-        part[i] = digits_read(&at, i == 0 ? 4 : 2);
-        if (part[i] < MIN[i] || part[i] > MAX[i]) {
-            return false;
-        }
-        if (BEHIND[i] != '\0' && *at++ != BEHIND[i]) {
-            return false;
-        }
-    }
-    bool is_leap = part[0] % 4 == 0 && (part[0] % 100 != 0 || part[0] % 400 == 0);
-    if (part[2] > MONTH_DAYS[part[1] - 1] + (part[1] == 2 && is_leap ? 1 : 0)) {
+    struct mg_slice moment = mg_slice_of(text);
+    int64_t seconds;
+    int ns;
+    if (!mg_moment_read(moment, &seconds, &ns) || seconds < 0 || text[sizeof("2026-01-31") - 1] != 'T' ||
+        text[moment.len - 1] != 'Z') {
         return false;
     }
-    if (*at == '.') {
-        int count = 0;
-        for (at++; *at >= '0' && *at <= '9'; at++, count++) {
-            if (count < 3) {
-                ms = ms * 10 + (*at - '0');
-            }
-        }
-        if (count < 1 || count > 9) {
-            return false;
-        }
-        for (; count < 3; count++) {
-            ms *= 10;
-        }
-    }
-    if (at[0] != 'Z' || at[1] != '\0') {
-        return false;
-    }
-    *ret_ms =
-        (((days_of(part[0], part[1], part[2]) * 24 + part[3]) * 60 + part[4]) * 60 + part[5]) * 1000 + ms;
+    *ret_ms = seconds * 1000 + ns / 1000000;
     return true;
 }
 

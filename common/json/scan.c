@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/id.h"
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -106,18 +108,14 @@ static const char *skip_value(const char *at, const char *end)
     return at;
 }
 
-void mg_json_walk_begin(struct mg_json_walk *walk, struct mg_slice container)
+struct mg_json_walk mg_json_walk_of(struct mg_slice container)
 {
-    *walk = (struct mg_json_walk){0};
-    if (container.data == NULL || container.len == 0) {
-        return;
+    if (container.len == 0 || (container.data[0] != '{' && container.data[0] != '[')) {
+        return (struct mg_json_walk){0};
     }
-    if (container.data[0] != '{' && container.data[0] != '[') {
-        return;
-    }
-    walk->is_object = container.data[0] == '{';
-    walk->end = container.data + container.len;
-    walk->at = skip_blanks(container.data + 1, walk->end);
+    const char *end = container.data + container.len;
+    return (struct mg_json_walk){
+        .at = skip_blanks(container.data + 1, end), .end = end, .is_object = container.data[0] == '{'};
 }
 
 bool mg_json_walk_next(struct mg_json_walk *walk, struct mg_slice *ret_name, struct mg_slice *ret_value)
@@ -149,15 +147,24 @@ bool mg_json_walk_next(struct mg_json_walk *walk, struct mg_slice *ret_name, str
     return ret_value->len > 0;
 }
 
+int mg_json_count(struct mg_slice container)
+{
+    struct mg_json_walk walk = mg_json_walk_of(container);
+    struct mg_slice name, value;
+    int count = 0;
+    while (mg_json_walk_next(&walk, &name, &value)) {
+        count++;
+    }
+    return count;
+}
+
 /* ---- strings ---- */
 
 static unsigned hex4(const char *at)
 {
     unsigned value = 0;
     for (int i = 0; i < 4; i++) {
-        char c = at[i];
-        unsigned digit = c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a') + 10u;
-        value = value * 16 + (digit & 15u);
+        value = value * 16 + ((unsigned)mg_hex_digit(at[i]) & 15u);
     }
     return value;
 }
@@ -323,11 +330,10 @@ static long token_index(const char *token, size_t len)
 
 static struct mg_slice find_child(struct mg_slice container, const char *token, size_t len)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     long wanted = token_index(token, len);
 
-    mg_json_walk_begin(&walk, container);
+    struct mg_json_walk walk = mg_json_walk_of(container);
     for (long i = 0; mg_json_walk_next(&walk, &name, &value); i++) {
         if (name.data != NULL ? name_is_token(name, token, len) : i == wanted) {
             return value;

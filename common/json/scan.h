@@ -26,7 +26,8 @@ struct mg_json_walk {
     const char *at, *end;
     bool is_object;
 };
-void mg_json_walk_begin(struct mg_json_walk *walk, struct mg_slice container);
+struct mg_json_walk mg_json_walk_of(struct mg_slice container);
+int mg_json_count(struct mg_slice container); /* of its members or elements */
 /* False after the last. `ret_name` is the quoted name as it stands in the text; absent in arrays. */
 bool mg_json_walk_next(struct mg_json_walk *walk, struct mg_slice *ret_name, struct mg_slice *ret_value);
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/id.h"
 #include "json/json.h"
 
 #define UNKNOWN        "\xef\xbf\xbd" /* U+FFFD */
@@ -19,13 +20,11 @@ static int escape_code(const char *at, const char *end)
         return -1;
     }
     for (int i = 2; i < ESCAPE_LEN; i++) {
-        const char *digits = "0123456789abcdef";
-        char lower = at[i] >= 'A' && at[i] <= 'F' ? (char)(at[i] | 0x20) : at[i];
-        const char *digit = memchr(digits, lower, 16);
-        if (digit == NULL) {
+        int digit = mg_hex_digit(at[i]);
+        if (digit < 0) {
             return -1;
         }
-        code = code * 16 + (int)(digit - digits);
+        code = code * 16 + digit;
     }
     return code;
 }

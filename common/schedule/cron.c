@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
+
+#include "base/calendar.h"
 
 #define MINUTES_OF_DAY 1440
 #define DAYS_SEARCHED  (8 * 366 + 1) /* from a 29 February across a year without one to the next */
@@ -151,33 +154,17 @@ bool mg_cron_parse(struct mg_slice text, struct mg_cron *ret_cron, char ret_why[
 
 /* ---- searching ---- */
 
-struct date {
-    int year, month, day, weekday;
-};
-
-/* Of a day since 1970-01-01, a Thursday; years begin in March, so that a leap day is the last of its year. */
-static struct date date_of(int64_t day)
-{
-    int64_t shifted = day + 719468, era = (shifted >= 0 ? shifted : shifted - 146096) / 146097;
-    int64_t of_era = shifted - era * 146097;
-    int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-    int month = (int)((5 * of_year + 2) / 153);
-    struct date date = {.year = (int)(year + era * 400),
-                        .month = month < 10 ? month + 3 : month - 9,
-                        .day = (int)(of_year - (153 * month + 2) / 5 + 1),
-                        .weekday = (int)((day % 7 + 11) % 7)};
-    date.year += date.month <= 2;
-    return date;
-}
-
 static bool is_day_named(const struct mg_cron *cron, int64_t day)
 {
-    const struct date date = date_of(day);
-    bool fits_day = (cron->days >> date.day & 1) != 0;
-    bool fits_weekday = (cron->weekdays >> date.weekday & 1) != 0;
+    time_t seconds = day * MINUTES_OF_DAY * 60;
+    struct tm date;
+    if (gmtime_r(&seconds, &date) == NULL) {
+        return false; /* its year does not fit into an int */
+    }
+    bool fits_day = (cron->days >> date.tm_mday & 1) != 0;
+    bool fits_weekday = (cron->weekdays >> date.tm_wday & 1) != 0;
     bool is_either = !cron->is_day_free && !cron->is_weekday_free;
-    return (cron->months >> date.month & 1) != 0 &&
+    return (cron->months >> (date.tm_mon + 1) & 1) != 0 &&
            (is_either ? fits_day || fits_weekday : fits_day && fits_weekday);
 }
 
@@ -207,27 +194,11 @@ int64_t mg_cron_next(const struct mg_cron *cron, int64_t minute)
     return MG_CRON_NEVER;
 }
 
-/* ---- dates ---- */
-
 int64_t mg_civil_date_parse(struct mg_slice text)
 {
-    int numbers[3] = {0};
-    static const size_t PLACES[3][2] = {{0, 4}, {5, 7}, {8, 10}};
-    if (text.len != 10 || text.data[4] != '-' || text.data[7] != '-') {
-        return -1;
-    }
-    for (int i = 0; i < 3; i++) {
-        for (size_t at = PLACES[i][0]; at < PLACES[i][1]; at++) {
-            if (text.data[at] < '0' || text.data[at] > '9') {
-                return -1;
-            }
-            numbers[i] = numbers[i] * 10 + (text.data[at] - '0');
-        }
-    }
-    int64_t year = numbers[0] - (numbers[1] <= 2), era = year / 400, of_era = year - era * 400;
-    int64_t of_year = (153 * (numbers[1] + (numbers[1] > 2 ? -3 : 9)) + 2) / 5 + numbers[2] - 1;
-    int64_t day = era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-    struct date back = date_of(day); /* no other date if the text is one */
-    bool is_date = back.year == numbers[0] && back.month == numbers[1] && back.day == numbers[2];
-    return is_date && numbers[0] >= 1970 ? day * MINUTES_OF_DAY : -1;
+    char moment[sizeof("1970-01-01T00:00:00Z")];
+    int64_t seconds = -1;
+    int ns;
+    (void)snprintf(moment, sizeof(moment), "%.*sT00:00:00Z", text.len == 10 ? 10 : 0, text.data);
+    return mg_moment_read(mg_slice_of(moment), &seconds, &ns) && seconds >= 0 ? seconds / 60 : -1;
 }

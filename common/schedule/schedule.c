@@ -146,7 +146,6 @@ static void reference_check(void *arg, const char *reference)
 /* Strings are templates, at any depth; names of members are not. */
 static void strings_check(struct mg_json_object *object, struct mg_slice value)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, inner;
     struct mg_err err;
     enum mg_json_type type = mg_json_type_of(value);
@@ -159,7 +158,7 @@ static void strings_check(struct mg_json_object *object, struct mg_slice value)
     if (type != MG_JSON_OBJECT && type != MG_JSON_ARRAY) {
         return;
     }
-    mg_json_walk_begin(&walk, value);
+    struct mg_json_walk walk = mg_json_walk_of(value);
     while (mg_json_walk_next(&walk, &name, &inner)) { /* as deep as LIMITS allow */
         strings_check(object, mg_json_trim(inner));
     }

@@ -35,7 +35,6 @@ static bool read_range(struct mg_slice quoted, struct mg_answer_rule *rule)
 static void read_kinds(const struct mg_json_object *object, struct mg_answer_rule *rule)
 {
     struct mg_slice kinds = mg_json_get_typed(object, "kinds", MG_OPTIONAL, MG_JSON_ARRAY);
-    struct mg_json_walk walk;
     struct mg_slice none, value;
     int count = 0;
 
@@ -43,8 +42,8 @@ static void read_kinds(const struct mg_json_object *object, struct mg_answer_rul
         return;
     }
     memset(rule->for_kind, 0, sizeof(rule->for_kind));
-    mg_json_walk_begin(&walk, kinds);
-    for (; mg_json_walk_next(&walk, &none, &value); count++) {
+    for (struct mg_json_walk walk = mg_json_walk_of(kinds); mg_json_walk_next(&walk, &none, &value);
+         count++) {
         int kind = -1;
         if (mg_json_type_of(value) == MG_JSON_STRING) {
             kind = mg_json_word_of(object, "kinds", value, MG_WORDS_KIND, MG_BAD_INPUT);
@@ -96,12 +95,11 @@ static void read_rule(const struct mg_json_object *answers, const char *pointer,
 void mg_service_read_answers(const struct mg_json_object *object, struct mg_service *service)
 {
     struct mg_slice answers = mg_json_get_typed(object, "answers", MG_OPTIONAL, MG_JSON_OBJECT);
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     int count = 0;
 
-    mg_json_walk_begin(&walk, answers);
-    for (; mg_json_walk_next(&walk, &name, &value); count++) {
+    for (struct mg_json_walk walk = mg_json_walk_of(answers); mg_json_walk_next(&walk, &name, &value);
+         count++) {
         char pointer[MG_JSON_POINTER_SIZE];
         if (count >= MG_SERVICE_RULES_MAX) {
             mg_json_member_fault(object, MG_BAD_INPUT, "answers",

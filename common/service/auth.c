@@ -204,11 +204,9 @@ static bool is_refusal_code(const char *code)
 static void read_expired_when(const struct mg_json_object *object, struct mg_oauth2 *oauth2)
 {
     struct mg_slice list = mg_json_get_typed(object, "expired_when", MG_OPTIONAL, MG_JSON_ARRAY), none, value;
-    struct mg_json_walk walk;
     int count = 0;
 
-    mg_json_walk_begin(&walk, list);
-    for (; mg_json_walk_next(&walk, &none, &value); count++) {
+    for (struct mg_json_walk walk = mg_json_walk_of(list); mg_json_walk_next(&walk, &none, &value); count++) {
         char code[MG_ERROR_CODE_MAX + 1] = "";
         struct mg_buf text;
         mg_buf_init_fixed(&text, code, sizeof(code));

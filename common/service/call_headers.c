@@ -3,7 +3,6 @@
  * that could end a header line is refused here, and so are the agent's own headers.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -99,12 +98,11 @@ static void check_name(struct mg_json_faults *faults, const char *pointer, struc
 void mg_service_read_headers(const struct mg_json_object *object, struct mg_service *service)
 {
     struct mg_slice headers = mg_json_get_typed(object, "headers", MG_OPTIONAL, MG_JSON_OBJECT);
-    struct mg_json_walk walk;
     struct mg_slice quoted, value;
     int count = 0;
 
-    mg_json_walk_begin(&walk, headers);
-    for (; mg_json_walk_next(&walk, &quoted, &value); count++) {
+    for (struct mg_json_walk walk = mg_json_walk_of(headers); mg_json_walk_next(&walk, &quoted, &value);
+         count++) {
         char pointer[MG_JSON_POINTER_SIZE];
         struct mg_buf name;
 

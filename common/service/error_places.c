@@ -39,7 +39,6 @@ static void read_places(const struct mg_json_object *error, const char *name, co
                         char *places[MG_ERROR_POINTERS_MAX + 1])
 {
     struct mg_slice value = mg_json_get(error, name, MG_OPTIONAL), none, element;
-    struct mg_json_walk walk;
     int count = 0;
     if (value.data == NULL) {
         for (; defaults[count] != NULL; count++) {
@@ -56,7 +55,8 @@ static void read_places(const struct mg_json_object *error, const char *name, co
                              mg_json_type_name(mg_json_type_of(value)));
         return;
     }
-    for (mg_json_walk_begin(&walk, value); mg_json_walk_next(&walk, &none, &element); count++) {
+    for (struct mg_json_walk walk = mg_json_walk_of(value); mg_json_walk_next(&walk, &none, &element);
+         count++) {
         if (count == MG_ERROR_POINTERS_MAX) {
             mg_json_member_fault(error, MG_BAD_INPUT, name, "more than %d JSON pointers",
                                  MG_ERROR_POINTERS_MAX);

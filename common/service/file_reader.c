@@ -2,7 +2,6 @@
 #include "service/file_reader.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"

@@ -8,7 +8,6 @@
  */
 #include "agent.h"
 #include "base/clock.h"
-#include "base/log.h"
 
 static struct mg_job *next_waiting(struct mg_served *served)
 {

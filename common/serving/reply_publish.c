@@ -5,7 +5,6 @@
  * broker takes no reply at all (mute.c), that judgement may have to wait, too. Then the reply stays owed
  * without its request, and still counts if the attempt has not been judged.
  */
-#include <string.h>
 
 #include "agent.h"
 #include "base/failpoint.h"

@@ -6,7 +6,6 @@
 
 #include "agent.h"
 #include "base/clock.h"
-#include "base/log.h"
 
 static void served_init(struct mg_agent *agent, int index)
 {

@@ -6,7 +6,6 @@
  */
 #include "agent.h"
 #include "base/clock.h"
-#include "base/log.h"
 
 /* Time to publish the reply of a request that is given up; less where the attempt has little time. */
 #define GIVE_UP_MS 1000

@@ -9,7 +9,6 @@
 
 #include "agent.h"
 #include "base/clock.h"
-#include "base/log.h"
 
 static void on_backoff_over(void *arg)
 {

@@ -6,7 +6,6 @@
 #include "wire/command.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "core/key.h"
@@ -327,9 +326,9 @@ static void read_by_kind(const struct mg_json_object *object, int index, struct 
         read_result(object, command);
     }
     if (COMMANDS[index].has_set) {
-        struct mg_json_walk walk;
         struct mg_slice name, entry;
-        mg_json_walk_begin(&walk, mg_json_get_typed(object, "set", MG_OPTIONAL, MG_JSON_ARRAY));
+        struct mg_json_walk walk =
+            mg_json_walk_of(mg_json_get_typed(object, "set", MG_OPTIONAL, MG_JSON_ARRAY));
         while (object->faults->class == MG_OK && mg_json_walk_next(&walk, &name, &entry)) {
             read_set(object, entry, arena, command);
         }

@@ -1,7 +1,5 @@
 /* The scheduler's answer to a command: the verdict, and the order's present state. */
-#include <string.h>
 
-#include "core/key.h"
 #include "json/reader.h"
 #include "wire/command.h"
 #include "wire/message_write.h"

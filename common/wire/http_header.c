@@ -102,3 +102,10 @@ const char *mg_media_type_fault(struct mg_slice text)
     }
     return NULL;
 }
+
+bool mg_media_type_is_json(const char *type)
+{
+    size_t len = strcspn(type, "; \t");
+    bool is_plus_json = len > 5 && strncasecmp(type + len - 5, "+json", 5) == 0;
+    return is_plus_json || (len == 16 && strncasecmp(type, "application/json", 16) == 0);
+}

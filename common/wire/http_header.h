@@ -25,5 +25,7 @@ const char *mg_header_value_fault(struct mg_slice value);
 
 /* NULL for a media type with or without parameters (RFC 9110 §8.3.1), or a list of them; else its fault. */
 const char *mg_media_type_fault(struct mg_slice text);
+/* application/json or one of the types "…+json" (RFC 6839), with any parameters. */
+bool mg_media_type_is_json(const char *type);
 
 #endif

@@ -85,11 +85,9 @@ static bool is_text_equal(struct mg_slice object, const char *pointer, struct mg
 static void match_count(struct match *match, struct mg_slice list, const char *member, struct mg_slice policy,
                         const struct mg_policy_judge *judge)
 {
-    struct mg_json_walk walk;
     struct mg_slice none, object;
     struct mg_slice name = mg_json_find(policy, "/name");
-    mg_json_walk_begin(&walk, list);
-    while (mg_json_walk_next(&walk, &none, &object)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(list); mg_json_walk_next(&walk, &none, &object);) {
         char own[NAME_SIZE];
         if (!is_text_equal(object, member, name)) {
             continue;
@@ -178,9 +176,8 @@ enum mg_class mg_policies_judge(const struct mg_policy_lists *lists, const struc
 {
     enum mg_class class = lists_check(lists, err);
     for (int is_operators = 0; is_operators < 2 && class == MG_OK; is_operators++) {
-        struct mg_json_walk walk;
         struct mg_slice none, policy;
-        mg_json_walk_begin(&walk, is_operators ? lists->operator_policies : lists->policies);
+        struct mg_json_walk walk = mg_json_walk_of(is_operators ? lists->operator_policies : lists->policies);
         while (mg_json_walk_next(&walk, &none, &policy)) {
             policy_judge(lists, policy, is_operators != 0, judge);
         }
@@ -190,14 +187,12 @@ enum mg_class mg_policies_judge(const struct mg_policy_lists *lists, const struc
 
 enum mg_class mg_policy_write(struct mg_slice policies, struct mg_buf *ret_body, struct mg_err *err)
 {
-    struct mg_json_walk walk;
     struct mg_slice none, policy, definition = mg_slice_of(MG_POLICY_DEFINITION);
     enum mg_class class = mg_policy_list_check(policies, "policies", err);
     if (class != MG_OK) {
         return class;
     }
-    mg_json_walk_begin(&walk, policies);
-    while (mg_json_walk_next(&walk, &none, &policy)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(policies); mg_json_walk_next(&walk, &none, &policy);) {
         if (mg_json_string_is(mg_json_find(policy, "/name"), mg_slice_of(MG_POLICY_NAME))) {
             definition = mg_json_find(policy, "/definition");
         }

@@ -134,7 +134,6 @@ static void read_headers(const struct mg_json_object *action, struct mg_arena *a
                          struct mg_request *request)
 {
     struct mg_slice headers = mg_json_get_typed(action, "headers", MG_OPTIONAL, MG_JSON_OBJECT);
-    struct mg_json_walk walk;
     struct mg_slice quoted, value;
     int count = 0;
 
@@ -146,8 +145,8 @@ static void read_headers(const struct mg_json_object *action, struct mg_arena *a
         mg_json_member_fault(action, MG_TRANSIENT, "headers", "could not be taken apart: no memory");
         return;
     }
-    mg_json_walk_begin(&walk, headers);
-    for (; mg_json_walk_next(&walk, &quoted, &value); count++) {
+    for (struct mg_json_walk walk = mg_json_walk_of(headers); mg_json_walk_next(&walk, &quoted, &value);
+         count++) {
         if (count == HEADERS_MAX) {
             mg_json_member_fault(action, MG_BAD_INPUT, "headers", "more than %d headers; leave some out",
                                  HEADERS_MAX);

@@ -80,14 +80,12 @@ static void share_read(struct mg_json_faults *faults, struct mg_slice value, con
 static void shares_read(const struct mg_json_object *object, struct mg_service_control *ret_control)
 {
     struct mg_slice array = mg_json_get_typed(object, "shares", MG_OPTIONAL, MG_JSON_ARRAY), name, value;
-    struct mg_json_walk walk;
 
     if (array.data == NULL) {
         return;
     }
     ret_control->is_limited = true;
-    mg_json_walk_begin(&walk, array);
-    while (mg_json_walk_next(&walk, &name, &value)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(array); mg_json_walk_next(&walk, &name, &value);) {
         char pointer[MG_JSON_POINTER_SIZE];
         if (ret_control->share_count == MG_SHARES_MAX) {
             mg_json_member_fault(object, MG_BAD_INPUT, "shares", "more than %d", MG_SHARES_MAX);

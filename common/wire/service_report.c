@@ -116,13 +116,11 @@ static bool count_read(struct mg_slice value, int64_t *ret_count)
 static void within_read(const struct mg_json_object *object, int64_t ret_within[MG_CALL_BUCKETS])
 {
     struct mg_slice array = mg_json_get_typed(object, "within", MG_REQUIRED, MG_JSON_ARRAY), name, value;
-    struct mg_json_walk walk;
     int count = 0;
     if (array.data == NULL) {
         return;
     }
-    mg_json_walk_begin(&walk, array);
-    while (mg_json_walk_next(&walk, &name, &value)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(array); mg_json_walk_next(&walk, &name, &value);) {
         int64_t number;
         if (count == MG_CALL_BUCKETS || !count_read(value, &number)) {
             count = -1;

@@ -115,11 +115,9 @@ static void answer_read(struct reading *reading, struct mg_slice value, const ch
 static void answers_read(struct reading *reading, struct mg_slice object, const char *pointer,
                          struct mg_case_answer **last)
 {
-    struct mg_json_walk steps, list;
     struct mg_slice name, value, none, element;
     char at[MG_JSON_POINTER_SIZE], place[MG_JSON_POINTER_SIZE];
-    mg_json_walk_begin(&steps, object);
-    while (mg_json_walk_next(&steps, &name, &value)) {
+    for (struct mg_json_walk steps = mg_json_walk_of(object); mg_json_walk_next(&steps, &name, &value);) {
         value = mg_json_trim(value);
         mg_json_pointer_join(pointer, (struct mg_slice){name.data + 1, name.len - 2}, at);
         int step = step_of(reading, name, at);
@@ -129,7 +127,7 @@ static void answers_read(struct reading *reading, struct mg_slice object, const 
                           mg_json_type_name(mg_json_type_of(value)));
             continue;
         }
-        mg_json_walk_begin(&list, value);
+        struct mg_json_walk list = mg_json_walk_of(value);
         for (int i = 0; mg_json_walk_next(&list, &none, &element); i++) {
             struct mg_case_answer *answer = take(reading, sizeof(*answer));
             if (answer == NULL) {
@@ -209,10 +207,9 @@ static void signal_read(struct reading *reading, struct mg_slice value, const ch
 static void signals_read(struct reading *reading, struct mg_slice array, const char *pointer,
                          struct mg_case_signal **last)
 {
-    struct mg_json_walk walk;
     struct mg_slice none, value;
     char place[MG_JSON_POINTER_SIZE];
-    mg_json_walk_begin(&walk, array);
+    struct mg_json_walk walk = mg_json_walk_of(array);
     for (int i = 0; mg_json_walk_next(&walk, &none, &value); i++) {
         struct mg_case_signal *signal = take(reading, sizeof(*signal));
         if (signal == NULL) {
@@ -229,11 +226,9 @@ static void signals_read(struct reading *reading, struct mg_slice array, const c
 
 static void steps_check(struct reading *reading, struct mg_slice steps, const char *pointer)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     char place[MG_JSON_POINTER_SIZE];
-    mg_json_walk_begin(&walk, steps);
-    while (mg_json_walk_next(&walk, &name, &value)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(steps); mg_json_walk_next(&walk, &name, &value);) {
         enum mg_step_state state;
         value = mg_json_trim(value);
         mg_json_pointer_join(pointer, (struct mg_slice){name.data + 1, name.len - 2}, place);
@@ -249,10 +244,9 @@ static void steps_check(struct reading *reading, struct mg_slice steps, const ch
 /* The values of an object or an array are texts. */
 static void texts_check(const struct reading *reading, struct mg_slice values, const char *pointer)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     char place[MG_JSON_POINTER_SIZE], number[16];
-    mg_json_walk_begin(&walk, values);
+    struct mg_json_walk walk = mg_json_walk_of(values);
     for (int i = 0; mg_json_walk_next(&walk, &name, &value); i++) {
         enum mg_json_type type = mg_json_type_of(mg_json_trim(value));
         if (type != MG_JSON_STRING) {
@@ -269,10 +263,9 @@ static void texts_check(const struct reading *reading, struct mg_slice values, c
 
 static void requests_check(struct reading *reading, struct mg_slice requests, const char *pointer)
 {
-    struct mg_json_walk walk;
     struct mg_slice none, value;
     char place[MG_JSON_POINTER_SIZE], at[MG_JSON_POINTER_SIZE];
-    mg_json_walk_begin(&walk, requests);
+    struct mg_json_walk walk = mg_json_walk_of(requests);
     for (int i = 0; mg_json_walk_next(&walk, &none, &value); i++) {
         struct mg_json_object object;
         snprintf(place, sizeof(place), "%.*s/%d", MG_JSON_POINTER_SIZE - 16, pointer, i);
@@ -368,39 +361,30 @@ static void case_read(struct reading *reading, struct mg_slice value, int index,
 
 /* ---- the file ---- */
 
-static int elements_count(struct mg_slice array)
+int mg_service_paths_read(const struct mg_json_object *object,
+                          struct mg_slice ret_paths[MG_CASE_SERVICES_MAX])
 {
-    struct mg_json_walk walk;
-    struct mg_slice none, value;
-    int count = 0;
-    mg_json_walk_begin(&walk, array);
-    while (mg_json_walk_next(&walk, &none, &value)) {
-        count++;
-    }
-    return count;
-}
-
-static void services_read(struct reading *reading, struct mg_slice array)
-{
-    struct mg_json_walk walk;
+    struct mg_json_walk walk =
+        mg_json_walk_of(mg_json_get_typed(object, "services", MG_OPTIONAL, MG_JSON_ARRAY));
     struct mg_slice none, value;
     char place[MG_JSON_POINTER_SIZE];
-    mg_json_walk_begin(&walk, array);
+    int count = 0;
     for (int i = 0; mg_json_walk_next(&walk, &none, &value); i++) {
         value = mg_json_trim(value);
         (void)snprintf(place, sizeof(place), "/services/%d", i);
         if (i == MG_CASE_SERVICES_MAX) {
-            mg_json_fault(reading->faults, MG_BAD_INPUT, place, "one too many; a file names up to %d",
+            mg_json_fault(object->faults, MG_BAD_INPUT, place, "one too many; a file names up to %d",
                           MG_CASE_SERVICES_MAX);
-            return;
+            return count;
         }
         if (mg_json_type_of(value) == MG_JSON_STRING) {
-            reading->cases->services[reading->cases->service_count++] = value;
+            ret_paths[count++] = value;
         } else {
-            mg_json_fault(reading->faults, MG_BAD_INPUT, place, "%s; the path of a service file is expected",
+            mg_json_fault(object->faults, MG_BAD_INPUT, place, "%s; the path of a service file is expected",
                           mg_json_type_name(mg_json_type_of(value)));
         }
     }
+    return count;
 }
 
 static void name_check(const struct reading *reading, const struct mg_json_object *object)
@@ -418,17 +402,13 @@ static void cases_read(struct reading *reading)
 {
     struct mg_cases *cases = reading->cases;
     struct mg_json_object object;
-    struct mg_json_walk walk;
     struct mg_slice none, value;
     if (!mg_json_definition_open(&object, reading->faults, &LIMITS, FILE_NAMES)) {
         return;
     }
     (void)mg_json_get_typed(&object, "$schema", MG_OPTIONAL, MG_JSON_STRING); /* for editors */
     name_check(reading, &object);
-    struct mg_slice services = mg_json_get_typed(&object, "services", MG_OPTIONAL, MG_JSON_ARRAY);
-    if (services.data != NULL) {
-        services_read(reading, services);
-    }
+    cases->service_count = mg_service_paths_read(&object, cases->services);
     struct mg_slice answers = mg_json_get_typed(&object, "answers", MG_OPTIONAL, MG_JSON_OBJECT);
     if (answers.data != NULL) {
         answers_read(reading, answers, "/answers", &cases->defaults);
@@ -438,7 +418,7 @@ static void cases_read(struct reading *reading)
         texts_check(reading, cases->uncovered, "/uncovered");
     }
     struct mg_slice list = mg_json_get_typed(&object, "cases", MG_REQUIRED, MG_JSON_ARRAY);
-    int count = list.data != NULL ? elements_count(list) : 0;
+    int count = mg_json_count(list);
     if (list.data != NULL && (count < 1 || count > MG_CASES_MAX)) {
         mg_json_member_fault(&object, MG_BAD_INPUT, "cases", "%d cases; a file has 1 to %d", count,
                              MG_CASES_MAX);
@@ -448,8 +428,7 @@ static void cases_read(struct reading *reading)
     if (cases->cases == NULL) {
         return;
     }
-    mg_json_walk_begin(&walk, list);
-    while (mg_json_walk_next(&walk, &none, &value)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(list); mg_json_walk_next(&walk, &none, &value);) {
         case_read(reading, mg_json_trim(value), cases->case_count, &cases->cases[cases->case_count]);
         cases->case_count++;
     }

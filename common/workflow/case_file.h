@@ -6,7 +6,7 @@
 #define MG_WORKFLOW_CASE_FILE_H
 
 #include "core/model.h"
-#include "json/json.h"
+#include "json/reader.h"
 #include "wire/command.h"
 #include "workflow/workflow.h"
 
@@ -87,5 +87,9 @@ enum mg_class mg_cases_parse(struct mg_slice text, const struct mg_workflow *wor
                              const struct mg_mistakes *mistakes, struct mg_cases **ret_cases,
                              struct mg_err *err) MG_MUSTCHECK;
 void mg_cases_destroy(struct mg_cases *cases); /* accepts NULL */
+
+/* Reads the member "services", which profiles of simulations have, too. Returns the number of paths. */
+int mg_service_paths_read(const struct mg_json_object *object,
+                          struct mg_slice ret_paths[MG_CASE_SERVICES_MAX]);
 
 #endif

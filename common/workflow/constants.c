@@ -1,7 +1,5 @@
 /* Parts of a condition that are the same for every order: constants, a comparison of a value with itself, and
  * opposites next to ||. Each is a slip of its author. */
-#include <stdio.h>
-#include <string.h>
 
 #include "expr/tree.h"
 #include "workflow/expressions.h"

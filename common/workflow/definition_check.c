@@ -70,11 +70,10 @@ static uint64_t resolve_steps(const struct mg_workflow *workflow, int step, cons
                               struct mg_slice names, struct mg_json_faults *faults)
 {
     char pointer[MG_JSON_POINTER_SIZE];
-    struct mg_json_walk walk;
     struct mg_slice none, value;
     uint64_t bits = 0;
 
-    mg_json_walk_begin(&walk, names);
+    struct mg_json_walk walk = mg_json_walk_of(names);
     for (int i = 0; mg_json_walk_next(&walk, &none, &value); i++) {
         (void)snprintf(pointer, sizeof(pointer), "/steps/%d/%s/%d", step, member, i);
         if (mg_json_type_of(value) != MG_JSON_STRING) {
@@ -486,14 +485,13 @@ static void check_text(struct reference_check *check, struct mg_slice quoted, co
 static void check_texts(struct reference_check *check, struct mg_slice value, const char *place)
 {
     char inner[MG_JSON_POINTER_SIZE], index[16];
-    struct mg_json_walk walk;
     struct mg_slice name, element;
 
     if (mg_json_type_of(value) == MG_JSON_STRING) {
         check_text(check, value, place);
         return;
     }
-    mg_json_walk_begin(&walk, value);
+    struct mg_json_walk walk = mg_json_walk_of(value);
     for (int i = 0; mg_json_walk_next(&walk, &name, &element); i++) {
         (void)snprintf(index, sizeof(index), "%d", i);
         mg_json_pointer_join(

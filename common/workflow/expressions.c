@@ -24,12 +24,10 @@ static bool is_value_name(struct mg_slice name)
 static void read_names(struct mg_workflow_exprs *exprs, struct mg_slice values,
                        struct mg_slice texts[MG_VALUES_MAX], struct mg_json_faults *faults)
 {
-    struct mg_json_walk walk;
     struct mg_slice quoted, value;
     char pointer[MG_JSON_POINTER_SIZE];
 
-    mg_json_walk_begin(&walk, values);
-    while (mg_json_walk_next(&walk, &quoted, &value)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(values); mg_json_walk_next(&walk, &quoted, &value);) {
         struct mg_slice name = {quoted.data + 1, quoted.len - 2};
         mg_json_pointer_join("/values", name, pointer);
         if (exprs->value_count == MG_VALUES_MAX) {

@@ -26,12 +26,10 @@ static bool is_scalar(struct mg_slice value)
 static void check_scalars(const struct mg_json_object *object, struct mg_slice values, const char *member)
 {
     char parent[MG_JSON_POINTER_SIZE], pointer[MG_JSON_POINTER_SIZE];
-    struct mg_json_walk walk;
     struct mg_slice quoted, value;
 
     mg_json_pointer_join(object->pointer, mg_slice_of(member), parent);
-    mg_json_walk_begin(&walk, values);
-    while (mg_json_walk_next(&walk, &quoted, &value)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(values); mg_json_walk_next(&walk, &quoted, &value);) {
         if (!is_scalar(value)) {
             mg_json_pointer_join(parent, (struct mg_slice){quoted.data + 1, quoted.len - 2}, pointer);
             mg_json_fault(object->faults, MG_BAD_INPUT, pointer,
@@ -104,14 +102,13 @@ static void check_header_literal(const struct mg_json_object *object, const char
 static void read_headers(const struct mg_json_object *object, struct mg_action *action)
 {
     char parent[MG_JSON_POINTER_SIZE], pointer[MG_JSON_POINTER_SIZE];
-    struct mg_json_walk walk;
     struct mg_slice quoted, value;
     struct names names = {.count = 0};
     int count = 0;
 
     action->headers = mg_json_get_typed(object, "headers", MG_OPTIONAL, MG_JSON_OBJECT);
     mg_json_pointer_join(object->pointer, mg_slice_of("headers"), parent);
-    mg_json_walk_begin(&walk, action->headers);
+    struct mg_json_walk walk = mg_json_walk_of(action->headers);
     for (; mg_json_walk_next(&walk, &quoted, &value); count++) {
         /* An escape makes a name invalid, and a valid name needs none. */
         struct mg_slice name = {quoted.data + 1, quoted.len - 2};
@@ -130,15 +127,8 @@ static void read_headers(const struct mg_json_object *object, struct mg_action *
 
 static void read_query(const struct mg_json_object *object, struct mg_action *action)
 {
-    struct mg_json_walk walk;
-    struct mg_slice quoted, value;
-    int count = 0;
-
     action->query = mg_json_get_typed(object, "query", MG_OPTIONAL, MG_JSON_OBJECT);
-    mg_json_walk_begin(&walk, action->query);
-    while (mg_json_walk_next(&walk, &quoted, &value)) {
-        count++;
-    }
+    int count = mg_json_count(action->query);
     if (count > MG_QUERY_MAX) {
         mg_json_member_fault(object, MG_BAD_INPUT, "query", "%d parameters; at most %d are sent", count,
                              MG_QUERY_MAX);

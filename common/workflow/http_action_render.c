@@ -46,13 +46,12 @@ typedef void encode_fn(struct mg_buf *buf, struct mg_slice text);
 static enum mg_class append_pairs(struct mg_slice object, const char *what, encode_fn *encode,
                                   const char *before, struct mg_buf *ret, struct mg_err *err)
 {
-    struct mg_json_walk walk;
     struct mg_slice quoted, value;
     struct mg_buf text;
     enum mg_class class = MG_OK;
 
     mg_buf_init(&text, ret->max);
-    mg_json_walk_begin(&walk, object);
+    struct mg_json_walk walk = mg_json_walk_of(object);
     while (class == MG_OK && mg_json_walk_next(&walk, &quoted, &value)) {
         mg_buf_append_text(ret, before);
         before = "&";
@@ -117,13 +116,12 @@ int mg_workflow_request_version(const struct mg_workflow *workflow, int step, en
 
 static enum mg_class write_headers(struct mg_slice object, struct mg_json_writer *json, struct mg_err *err)
 {
-    struct mg_json_walk walk;
     struct mg_slice quoted, value;
     struct mg_buf text;
     enum mg_class class = MG_OK;
 
     mg_buf_init(&text, json->buf->max);
-    mg_json_walk_begin(&walk, object);
+    struct mg_json_walk walk = mg_json_walk_of(object);
     while (class == MG_OK && mg_json_walk_next(&walk, &quoted, &value)) {
         mg_buf_clear(&text);
         if (!scalar_append(value, &text)) {

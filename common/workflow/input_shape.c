@@ -79,11 +79,10 @@ static bool read_word(struct reading *reading, struct mg_slice value, const char
 static bool read_list(struct reading *reading, struct mg_slice value, const char *pointer,
                       struct mg_input_shape *ret_shape)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, element, more;
     char inner[MG_JSON_POINTER_SIZE];
 
-    mg_json_walk_begin(&walk, value);
+    struct mg_json_walk walk = mg_json_walk_of(value);
     if (!mg_json_walk_next(&walk, &name, &element) || mg_json_walk_next(&walk, &name, &more)) {
         mg_json_fault(reading->faults, MG_BAD_INPUT, pointer,
                       "a list has the shape of its elements, once: [\"text\"]");
@@ -99,7 +98,6 @@ static bool read_list(struct reading *reading, struct mg_slice value, const char
 static bool read_object(struct reading *reading, struct mg_slice value, const char *pointer,
                         struct mg_input_shape *ret_shape)
 {
-    struct mg_json_walk walk;
     struct mg_slice quoted, member;
     char inner[MG_JSON_POINTER_SIZE];
     const char **names = mg_arena_alloc(reading->arena, (MEMBERS_MAX + 1) * sizeof(*names));
@@ -108,7 +106,7 @@ static bool read_object(struct reading *reading, struct mg_slice value, const ch
 
     ret_shape->kind = KIND_OBJECT;
     ret_shape->names = names;
-    mg_json_walk_begin(&walk, value);
+    struct mg_json_walk walk = mg_json_walk_of(value);
     for (int count = 0; mg_json_walk_next(&walk, &quoted, &member); count++) {
         struct mg_slice name = {quoted.data + 1, quoted.len - 2};
         mg_json_pointer_join(pointer, name, inner);
@@ -206,12 +204,10 @@ static void check_missing(const struct mg_input_shape *object, struct mg_slice v
 static void check_object(const struct mg_input_shape *shape, struct mg_slice value, const char *pointer,
                          struct mg_json_faults *faults)
 {
-    struct mg_json_walk walk;
     struct mg_slice quoted, member;
     char inner[MG_JSON_POINTER_SIZE];
 
-    mg_json_walk_begin(&walk, value);
-    while (mg_json_walk_next(&walk, &quoted, &member)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(value); mg_json_walk_next(&walk, &quoted, &member);) {
         struct mg_slice name = {quoted.data + 1, quoted.len - 2};
         const struct mg_input_shape *known = find_member(shape, quoted);
         mg_json_pointer_join(pointer, name, inner);
@@ -231,11 +227,10 @@ static void check_object(const struct mg_input_shape *shape, struct mg_slice val
 static void check_list(const struct mg_input_shape *shape, struct mg_slice value, const char *pointer,
                        struct mg_json_faults *faults)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, element;
     char inner[MG_JSON_POINTER_SIZE], index[16];
 
-    mg_json_walk_begin(&walk, value);
+    struct mg_json_walk walk = mg_json_walk_of(value);
     for (int i = 0; mg_json_walk_next(&walk, &name, &element); i++) {
         (void)snprintf(index, sizeof(index), "%d", i);
         mg_json_pointer_join(pointer, mg_slice_of(index), inner);

@@ -2,7 +2,6 @@
  * Labels: a workflow's templates for them, read and checked with the definition, and their values for one
  * order. They are text, so that a value is compared as it is written: 14.00 stays 14.00.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "json/reader.h"
@@ -101,15 +100,14 @@ void mg_workflow_labels_read(const struct mg_json_object *object, struct mg_aren
                              struct mg_workflow *workflow)
 {
     struct mg_slice labels = mg_json_get_typed(object, "labels", MG_OPTIONAL, MG_JSON_OBJECT);
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     int count = 0;
 
     if (labels.data == NULL) {
         return;
     }
-    mg_json_walk_begin(&walk, labels);
-    for (; mg_json_walk_next(&walk, &name, &value); count++) {
+    for (struct mg_json_walk walk = mg_json_walk_of(labels); mg_json_walk_next(&walk, &name, &value);
+         count++) {
         if (count < MG_LABELS_MAX) {
             read_label(object, arena, name, value, &workflow->labels[count]);
         }

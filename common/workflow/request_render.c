@@ -2,7 +2,6 @@
  * order's references may use. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/json_write.h"
 #include "core/key.h"

@@ -6,7 +6,6 @@
 #include "workflow/step_guard.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "wire/command.h"
 #include "workflow/expressions.h"
@@ -99,12 +98,11 @@ static struct mg_requirement *read_requirements(struct mg_workflow *workflow, st
 {
     struct mg_requirement *first = NULL, **at = &first;
     char each[MG_JSON_POINTER_SIZE + 16];
-    struct mg_json_walk walk;
     struct mg_slice none, value;
     int count = 0;
 
-    mg_json_walk_begin(&walk, array);
-    for (; mg_json_walk_next(&walk, &none, &value); count++) {
+    for (struct mg_json_walk walk = mg_json_walk_of(array); mg_json_walk_next(&walk, &none, &value);
+         count++) {
         (void)snprintf(each, sizeof(each), "%s/%d", pointer, count);
         *at = count < MG_REQUIREMENTS_MAX ? read_requirement(workflow, value, each, arena, faults) : NULL;
         at = *at != NULL ? &(*at)->next : at;

@@ -193,7 +193,6 @@ static enum mg_class string_compile(struct compiling *compiling, struct mg_slice
 static enum mg_class value_compile(struct compiling *compiling, struct mg_slice value, struct mg_err *err)
 {
     enum mg_json_type type = mg_json_type_of(value);
-    struct mg_json_walk walk;
     struct mg_slice name, inner;
     enum mg_class class = MG_OK;
     if (type == MG_JSON_STRING) {
@@ -204,7 +203,7 @@ static enum mg_class value_compile(struct compiling *compiling, struct mg_slice 
         return MG_OK;
     }
     mg_buf_append(&compiling->literal, value.data, 1);
-    mg_json_walk_begin(&walk, value);
+    struct mg_json_walk walk = mg_json_walk_of(value);
     for (int i = 0; class == MG_OK && mg_json_walk_next(&walk, &name, &inner); i++) {
         mg_buf_append(&compiling->literal, ",", i > 0 ? 1 : 0);
         if (name.data != NULL) {

@@ -72,15 +72,13 @@ static void read_senders(const struct mg_json_object *wait, struct mg_signal_wai
 {
     struct mg_slice from = mg_json_get_typed(wait, "from", MG_OPTIONAL, MG_JSON_ARRAY);
     char pointer[MG_JSON_POINTER_SIZE + 16];
-    struct mg_json_walk walk;
     struct mg_slice none, value;
     int count = 0;
 
     if (from.data == NULL) {
         return;
     }
-    mg_json_walk_begin(&walk, from);
-    for (; mg_json_walk_next(&walk, &none, &value); count++) {
+    for (struct mg_json_walk walk = mg_json_walk_of(from); mg_json_walk_next(&walk, &none, &value); count++) {
         (void)snprintf(pointer, sizeof(pointer), "%s/from/%d", wait->pointer, count);
         if (count < MG_SIGNAL_SENDERS_MAX) {
             read_sender(wait->faults, pointer, value, signal);
@@ -101,9 +99,6 @@ static bool is_title(const char *text, size_t len)
 static void read_question(const struct mg_json_object *wait, struct mg_signal_wait *signal)
 {
     char title[TITLE_MAX + 1];
-    struct mg_json_walk walk;
-    struct mg_slice name, value;
-    int count = 0;
 
     mg_json_get_checked(wait, "title", MG_OPTIONAL, is_title, "a text of 1 to 256 bytes for a person", title,
                         sizeof(title));
@@ -112,10 +107,7 @@ static void read_question(const struct mg_json_object *wait, struct mg_signal_wa
     if (signal->choices.data == NULL) {
         return;
     }
-    mg_json_walk_begin(&walk, signal->choices);
-    while (mg_json_walk_next(&walk, &name, &value)) {
-        count++;
-    }
+    int count = mg_json_count(signal->choices);
     if (count == 0 || count > MG_SIGNAL_CHOICES_MAX) {
         mg_json_member_fault(wait, MG_BAD_INPUT, "choices", "%d choices; there are 1 to %d", count,
                              MG_SIGNAL_CHOICES_MAX);

@@ -336,15 +336,14 @@ static void read_steps(const struct mg_json_object *object, struct owned_workflo
                        struct mg_step_source sources[MG_STEPS_MAX])
 {
     struct mg_slice steps = mg_json_get_typed(object, "steps", MG_REQUIRED, MG_JSON_ARRAY);
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     int count = 0;
 
     if (steps.data == NULL) {
         return;
     }
-    mg_json_walk_begin(&walk, steps);
-    for (; mg_json_walk_next(&walk, &name, &value); count++) {
+    for (struct mg_json_walk walk = mg_json_walk_of(steps); mg_json_walk_next(&walk, &name, &value);
+         count++) {
         if (count < MG_STEPS_MAX) {
             read_step(object->faults, owned, value, count, &sources[count]);
         }

@@ -2,7 +2,6 @@
 #include "answer_parts.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "classify.h"
 #include "json/scan.h"

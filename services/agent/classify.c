@@ -4,10 +4,10 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "refusal.h"
 #include "serving/tries.h"
+#include "wire/http_header.h"
 
 /* 408 and 429 report a service that cannot keep up; other 4xx are about the request. */
 static enum mg_call_health health_of_status(int status)
@@ -26,16 +26,6 @@ static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer
         answer->is_timed_out ? MG_ERROR_REASON_TIMEOUT : MG_ERROR_REASON_BROKEN_ANSWER, reason, verdict);
 }
 
-bool mg_classify_is_json_type(const char *content_type)
-{
-    static const char plain[] = "application/json", suffix[] = "+json";
-    size_t len = strcspn(content_type, "; \t"), suffix_len = sizeof(suffix) - 1;
-    if (len == sizeof(plain) - 1 && strncasecmp(content_type, plain, len) == 0) {
-        return true;
-    }
-    return len > suffix_len && strncasecmp(content_type + len - suffix_len, suffix, suffix_len) == 0;
-}
-
 /* Whether a body without a given length may lack its end. JSON shows this: only a number has no end of its
  * own. Other types show nothing; without a type it begins as JSON does. */
 static bool may_be_cut(const struct mg_service *service, const struct mg_http_answer *answer,
@@ -45,7 +35,7 @@ static bool may_be_cut(const struct mg_service *service, const struct mg_http_an
     struct mg_err err;
     bool has_json_start = answer->content_type[0] == '\0' && !reading->is_text_wanted &&
                           answer->body.len > 0 && strchr("{[\"", answer->body.data[0]) != NULL;
-    if (!answer->is_ended_by_close || !(has_json_start || mg_classify_is_json_type(answer->content_type))) {
+    if (!answer->is_ended_by_close || !(has_json_start || mg_media_type_is_json(answer->content_type))) {
         return false;
     }
     if (answer->body.len == 0 || isdigit((unsigned char)answer->body.data[answer->body.len - 1])) {

@@ -21,9 +21,6 @@ void mg_classify_answer(const struct mg_service *service, enum mg_kind kind, boo
 /* For resolving, TCP and TLS: a service that takes no connection in this time is not there. */
 #define MG_CONNECT_TIMEOUT_MS 3000
 
-/* application/json or one of the types "…+json" (RFC 6839), with any parameters. */
-bool mg_classify_is_json_type(const char *content_type);
-
 /* The whole answer as a JSON string, in which bytes that are no UTF-8 are mended; "" absent. False: larger
  * than a result may be, or no text. */
 bool mg_classify_text_result(const struct mg_service *service, struct mg_slice answer_body,

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "http_agent.h"
 #include "service_call.h"
+#include "wire/http_header.h"
 
 static struct mg_http_job *http_job_of(struct mg_job *job)
 {
@@ -109,7 +110,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
         struct mg_reply_parts parts;
         struct mg_buf words;
         bool has_text_result = (service->is_text_answer || job->request.is_text_answer) &&
-                               !mg_classify_is_json_type(answer->content_type);
+                               !mg_media_type_is_json(answer->content_type);
         mg_reply_parts_take(service, told.body, has_text_result, &reading, &words, &verdict, &parts);
         call_log(job, answer, &verdict);
         mg_job_tried(job, &verdict, &parts);

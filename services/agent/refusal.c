@@ -2,7 +2,6 @@
 #include "refusal.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A string's or a number's text in `ret`; false for other values, and for no memory: then a reply goes out

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/log.h"
 #include "http_agent.h"
 #include "io/tls/check.h"
 

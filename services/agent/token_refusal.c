@@ -1,6 +1,5 @@
 /* Which answers refuse the access token of a call, and not its order. */
 #include <string.h>
-#include <strings.h>
 
 #include "service_call.h"
 

@@ -2,7 +2,6 @@
  * for their metrics. */
 #include "agents/agents.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

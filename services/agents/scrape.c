@@ -13,24 +13,6 @@
 
 #define HELP "# HELP "
 
-/* The next line of `rest`, without its line feed; `rest` moves after it. False: there is none. */
-static bool line_next(struct mg_slice *rest, struct mg_slice *ret_line)
-{
-    if (rest->len == 0) {
-        return false;
-    }
-    const char *feed = memchr(rest->data, '\n', rest->len);
-    size_t len = feed != NULL ? (size_t)(feed - rest->data) : rest->len;
-    *ret_line = (struct mg_slice){rest->data, len};
-    rest->data += len;
-    rest->len -= len;
-    if (feed != NULL) {
-        rest->data++;
-        rest->len--;
-    }
-    return true;
-}
-
 static bool begins(struct mg_slice line, const char *words)
 {
     size_t len = strlen(words);
@@ -52,9 +34,8 @@ static struct mg_slice family_of(struct mg_slice line)
 /* The part of `text` after the family's HELP line; absent: the text has no such family. */
 static struct mg_slice family_find(struct mg_slice text, struct mg_slice name)
 {
-    struct mg_slice line;
-    while (line_next(&text, &line)) {
-        struct mg_slice found = family_of(line);
+    while (text.len > 0) {
+        struct mg_slice found = family_of(mg_slice_line_take(&text));
         if (found.data != NULL && mg_slice_equal(found, name)) {
             return text;
         }
@@ -82,7 +63,7 @@ static void sample_append(struct mg_slice line, const char *agent, struct mg_buf
 static void family_append(struct mg_slice rest, const char *agent, bool with_type, struct mg_buf *ret_text)
 {
     struct mg_slice line;
-    while (line_next(&rest, &line) && family_of(line).data == NULL) {
+    while (rest.len > 0 && family_of(line = mg_slice_line_take(&rest)).data == NULL) {
         if (!begins(line, "#")) {
             sample_append(line, agent, ret_text);
         } else if (with_type) {
@@ -105,9 +86,9 @@ static bool is_in_earlier(const struct mg_metrics_text *texts, int count, struct
 void mg_metrics_merge(const struct mg_metrics_text *texts, int count, struct mg_buf *ret_text)
 {
     for (int i = 0; i < count; i++) {
-        struct mg_slice rest = texts[i].text, line;
-        while (line_next(&rest, &line)) {
-            struct mg_slice name = family_of(line);
+        struct mg_slice rest = texts[i].text;
+        while (rest.len > 0) {
+            struct mg_slice line = mg_slice_line_take(&rest), name = family_of(line);
             if (name.data == NULL || is_in_earlier(texts, i, name)) {
                 continue;
             }

@@ -1,7 +1,5 @@
 /* From findings to the settings of a step (proto/workflow.schema.json: on_unknown, at_most_once). */
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "audit.h"
 

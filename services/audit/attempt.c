@@ -4,13 +4,11 @@
  */
 #include "attempt.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "agent/answer_parts.h"
 #include "agent/service_call.h"
 #include "base/clock.h"
 #include "serving/tries.h"
+#include "wire/http_header.h"
 
 /* A reply with the largest result and the largest kept body, each byte of which may be escaped. */
 #define REPLY_MAX_BYTES ((size_t)512 * 1024)
@@ -96,7 +94,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     attempt->is_token_refused = mg_outgoing_is_token_refused(&attempt->outgoing, &told, &attempt->verdict);
     attempt->has_text_result =
         (attempt->outgoing.service->is_text_answer || attempt->request->is_text_answer) &&
-        !mg_classify_is_json_type(answer->content_type);
+        !mg_media_type_is_json(answer->content_type);
     attempt->body = mg_arena_copy(attempt->outgoing.arena, told.body);
     attempt->is_out_of_memory = told.body.len > 0 && attempt->body.data == NULL;
     seen->status = answer->sent == MG_SENT_YES ? answer->status : 0;

@@ -4,7 +4,6 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "audit.h"
 #include "json/differ.h"

@@ -1,5 +1,4 @@
 /* makegood: finds the verb, reads its options, runs it. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

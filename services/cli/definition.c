@@ -1,7 +1,6 @@
 /* See definition.h. */
 #include "definition.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

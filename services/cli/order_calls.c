@@ -1,5 +1,4 @@
 /* `order calls`: the requests of a step, and the answers to them. */
-#include <string.h>
 
 #include "base/print.h"
 #include "cli.h"
@@ -120,10 +119,8 @@ static void attempt_print(struct mg_slice attempt)
 
 static void list_print(struct mg_slice list, void (*print)(struct mg_slice element))
 {
-    struct mg_json_walk walk;
     struct mg_slice none, element;
-    mg_json_walk_begin(&walk, list);
-    while (mg_json_walk_next(&walk, &none, &element)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(list); mg_json_walk_next(&walk, &none, &element);) {
         print(element);
     }
 }

@@ -12,7 +12,6 @@
 #include "cli.h"
 #include "client/poster.h"
 #include "client/statuses.h"
-#include "core/key.h"
 #include "wire/status.h"
 #include "wire/submission.h"
 

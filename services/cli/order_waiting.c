@@ -2,13 +2,11 @@
  * `order list --waiting SIGNAL`: the steps that wait for this signal, the longest first. --after gives
  * the next page, after the cursor that the page before ends with.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "cli.h"
 #include "operator/awaited.h"
-#include "operator/option_words.h"
 
 #define ANY         "*" /* in place of a name, which is never that */
 #define NUMBER_SIZE 24

@@ -280,9 +280,8 @@ static enum mg_exit_code verb_schedule_list(struct mg_cli *cli)
 
 static void upcoming_print(const struct mg_table *table)
 {
-    struct mg_json_walk walk;
     struct mg_slice none, value;
-    mg_json_walk_begin(&walk, mg_slice_of(mg_table_cell(table, 0, "upcoming")));
+    struct mg_json_walk walk = mg_json_walk_of(mg_slice_of(mg_table_cell(table, 0, "upcoming")));
     while (mg_json_walk_next(&walk, &none, &value)) {
         value = mg_json_trim(value);
         mg_print(stdout, "  next %.*s\n", (int)value.len - 2, value.data + 1);

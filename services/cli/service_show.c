@@ -78,12 +78,12 @@ static void sparkline_print(const struct shown *shown, const char *column, const
     struct mg_slice array = mg_slice_of(mg_table_cell(&shown->minutes, 0, column)), none, value;
     struct mg_json_walk walk;
     long long most = 0, number;
-    for (mg_json_walk_begin(&walk, array); mg_json_walk_next(&walk, &none, &value);) {
+    for (walk = mg_json_walk_of(array); mg_json_walk_next(&walk, &none, &value);) {
         number = strtoll(value.data, NULL, 10);
         most = number > most ? number : most;
     }
     mg_print(stdout, "%-10s  ", name);
-    for (mg_json_walk_begin(&walk, array); mg_json_walk_next(&walk, &none, &value);) {
+    for (walk = mg_json_walk_of(array); mg_json_walk_next(&walk, &none, &value);) {
         number = strtoll(value.data, NULL, 10);
         mg_print(stdout, "%s", number > 0 ? BARS[(number * BAR_COUNT - 1) / most] : ".");
     }

@@ -148,7 +148,6 @@ static void event_print(FILE *out, const struct mg_style *style, const struct mg
                         const struct mg_event_lists *lists, int row)
 {
     char time[MG_STYLED_SIZE];
-    struct mg_json_walk walk;
     struct mg_slice name, element;
     const char *at = mg_table_cell(events, row, "at");
     const char *reason = mg_table_cell(events, row, "reason");
@@ -158,12 +157,12 @@ static void event_print(FILE *out, const struct mg_style *style, const struct mg
     mg_print(out, "%-*s  %-16s  %s%s%s%s%s\n", time_width(style), mg_style_event_time(style, at, time),
              step[0] != '\0' ? step : "order", cause, reason[0] != '\0' ? ": " : "", reason,
              has_author ? " by " : "", has_author ? mg_table_cell(events, row, "by_whom") : "");
-    mg_json_walk_begin(&walk, lists[row].transitions);
-    while (mg_json_walk_next(&walk, &name, &element)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(lists[row].transitions);
+         mg_json_walk_next(&walk, &name, &element);) {
         transition_print(out, style, at, element);
     }
-    mg_json_walk_begin(&walk, lists[row].statuses);
-    while (mg_json_walk_next(&walk, &name, &element)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(lists[row].statuses);
+         mg_json_walk_next(&walk, &name, &element);) {
         status_print(out, style, element, events, row);
     }
     if (lists[row].is_unreadable) {
@@ -233,9 +232,8 @@ static void attempts_count(const struct mg_table *events, const struct mg_event_
                            const char *step, int ret_counts[MG_KIND_COUNT])
 {
     for (int row = 0; row < events->row_count; row++) {
-        struct mg_json_walk walk;
         struct mg_slice none, change;
-        mg_json_walk_begin(&walk, lists[row].transitions);
+        struct mg_json_walk walk = mg_json_walk_of(lists[row].transitions);
         while (mg_json_walk_next(&walk, &none, &change)) {
             char of[MEMBER_MAX], to[MEMBER_MAX], word[MEMBER_MAX];
             enum mg_kind kind = MG_KIND_DO;
@@ -362,15 +360,13 @@ static void steps_print(FILE *out, const struct mg_style *style, const struct mg
 static void labels_print(FILE *out, const char *object)
 {
     struct mg_slice labels, name, value;
-    struct mg_json_walk walk;
     struct mg_err err;
     int count = 0;
     if (!list_read(object, &labels, &err)) {
         mg_print(out, "(the labels could not be read: %s)\n", err.text);
         return;
     }
-    mg_json_walk_begin(&walk, labels);
-    while (mg_json_walk_next(&walk, &name, &value)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(labels); mg_json_walk_next(&walk, &name, &value);) {
         char text[MG_LABEL_VALUE_MAX + 1];
         (void)mg_document_text(value, "", text, sizeof(text));
         mg_print(out, "%s%.*s=%s", count++ == 0 ? "labels " : "  ", (int)name.len - 2, name.data + 1, text);

@@ -7,7 +7,6 @@
 #define MG_CLI_TOOL_CONTEXT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/err.h"
 

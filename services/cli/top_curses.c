@@ -2,7 +2,6 @@
  * The screen of `top`, by ncurses, whose types stay in this file. The terminal is opened a second time for
  * reading: O_NONBLOCK on the inherited descriptor would remain set for the shell after this process.
  */
-#include <fcntl.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>

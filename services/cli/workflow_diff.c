@@ -2,7 +2,6 @@
  * `workflow diff`: the difference of two definitions by meaning. A member that is left out has its default,
  * and a step is the same if its name is. So another way to write the same workflow is no difference.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -255,11 +254,10 @@ static void others_diff(struct diffing *diffing, int old_step, int new_step, boo
                                         "wait",
                                         NULL};
     const struct mg_workflow *walked = is_reverse ? diffing->new : diffing->old;
-    struct mg_json_walk walk;
     struct mg_slice quoted, value;
     char pointer[32], name[PLACE_SIZE];
     snprintf(pointer, sizeof(pointer), "/steps/%d", is_reverse ? new_step : old_step);
-    mg_json_walk_begin(&walk, mg_json_find(walked->text, pointer));
+    struct mg_json_walk walk = mg_json_walk_of(mg_json_find(walked->text, pointer));
     while (mg_json_walk_next(&walk, &quoted, &value)) {
         struct mg_slice inner = {quoted.data + 1, quoted.len - 2};
         bool is_known = false;

@@ -1,8 +1,6 @@
 /* `workflow simulate`: many orders through services that fail (rehearse/simulation.h), or every way of one
  * order (rehearse/exploration.h). Here the definition, the profile and the options are read. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "definition.h"
 #include "json/scan.h"

@@ -139,10 +139,9 @@ static enum mg_exit_code excuse_refuse(const struct testing *testing, const stru
 /* A reason without its branch would hide the next branch of that name. */
 static enum mg_exit_code excuses_check(const struct testing *testing)
 {
-    struct mg_json_walk walk;
     struct mg_slice value;
     struct excuse excuse;
-    mg_json_walk_begin(&walk, testing->cases->uncovered);
+    struct mg_json_walk walk = mg_json_walk_of(testing->cases->uncovered);
     while (testing->cases->uncovered.data != NULL && mg_json_walk_next(&walk, &excuse.name, &value)) {
         excuse.is_known = excuse.is_taken = false;
         branches_each(testing, excuse_match, &excuse);

@@ -48,7 +48,6 @@ static const char *member_fault(size_t row, struct mg_slice name, struct mg_slic
 bool mg_members_check(struct mg_slice body, const char *noun, const char *verb,
                       char ret_refusal[MG_REFUSAL_SIZE])
 {
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     size_t row = 0, rows = sizeof(BODIES) / sizeof(BODIES[0]);
     while (row < rows && (strcmp(BODIES[row].noun, noun) != 0 ||
@@ -56,7 +55,7 @@ bool mg_members_check(struct mg_slice body, const char *noun, const char *verb,
                            (verb[0] == '\0' || strcmp(BODIES[row].verb, "*") != 0)))) {
         row++;
     }
-    mg_json_walk_begin(&walk, mg_json_trim(body));
+    struct mg_json_walk walk = mg_json_walk_of(mg_json_trim(body));
     while (row < rows && mg_json_walk_next(&walk, &name, &value)) {
         const char *fault = member_fault(row, name, value);
         if (fault != NULL) {

@@ -9,7 +9,6 @@
 #ifndef MG_CONSOLE_H
 #define MG_CONSOLE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "process.h"

@@ -4,7 +4,6 @@
  * CSRF token that only this console's own page can read.
  */
 #include <string.h>
-#include <strings.h>
 
 #include "base/host.h"
 #include "console/console_parts.h"

@@ -79,10 +79,8 @@ static void on_overview(void *arg, unsigned int status, struct mg_slice json)
 /* Finds an order's version in the answer to mg_query_versions: [{"order_id": …, "version": …, …}, …]. */
 static bool version_find(struct mg_slice versions, const char *order_id, int64_t *ret_version)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, row;
-    mg_json_walk_begin(&walk, versions);
-    while (mg_json_walk_next(&walk, &name, &row)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(versions); mg_json_walk_next(&walk, &name, &row);) {
         if (mg_json_string_is(mg_json_find(row, "/order_id"), mg_slice_of(order_id))) {
             return mg_document_integer(row, "/version", ret_version);
         }

@@ -147,7 +147,6 @@ static const char *settle_read(struct mg_change *change, struct mg_slice body)
 static const char *sets_read(struct mg_change *change, struct mg_slice quoted)
 {
     struct mg_command *command = &change->command;
-    struct mg_json_walk walk;
     struct mg_slice sets, name, value;
     const char *wrong = mg_console_json_read(change, "set", quoted, &sets);
     if (wrong != NULL) {
@@ -156,7 +155,7 @@ static const char *sets_read(struct mg_change *change, struct mg_slice quoted)
     if (mg_json_type_of(sets) != MG_JSON_OBJECT) {
         return "set: expected an object: pointers into the payload and their values";
     }
-    mg_json_walk_begin(&walk, mg_json_trim(sets));
+    struct mg_json_walk walk = mg_json_walk_of(mg_json_trim(sets));
     while (mg_json_walk_next(&walk, &name, &value)) {
         struct mg_buf pointer;
         if (command->set_count == MG_COMMAND_SETS_MAX) {

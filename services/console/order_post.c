@@ -3,7 +3,6 @@
  * published: the console has no queue in which a rejection would arrive. Like the tool, it publishes to the
  * exchange of clients without a name.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "console/change_request.h"

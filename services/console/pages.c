@@ -620,10 +620,9 @@ bool mg_query_workflow(struct mg_page *page, struct mg_query *query)
  * payload. */
 static void choices_write(struct mg_json_writer *json, struct mg_slice choices)
 {
-    struct mg_json_walk walk;
     struct mg_slice word, payload;
     mg_json_member_array(json, "choices");
-    mg_json_walk_begin(&walk, choices);
+    struct mg_json_walk walk = mg_json_walk_of(choices);
     while (choices.len > 0 && mg_json_walk_next(&walk, &word, &payload)) {
         mg_json_element_object(json);
         mg_json_member_raw(json, "word", word);
@@ -636,10 +635,9 @@ static void choices_write(struct mg_json_writer *json, struct mg_slice choices)
 /* Whether operators are among the senders. Without a list they are. */
 static bool may_operators_sign(struct mg_slice from)
 {
-    struct mg_json_walk walk;
     struct mg_slice none, sender;
     bool is_named = from.len == 0;
-    mg_json_walk_begin(&walk, from);
+    struct mg_json_walk walk = mg_json_walk_of(from);
     while (from.len > 0 && mg_json_walk_next(&walk, &none, &sender)) {
         is_named = is_named || mg_slice_is(mg_json_trim(sender), "\"operator\"");
     }

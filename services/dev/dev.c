@@ -1,7 +1,6 @@
 /* See dev.h. */
 #include "dev.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

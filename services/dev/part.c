@@ -1,8 +1,6 @@
 /* See part.h. */
 #include "part.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -11,7 +11,6 @@
 #define MG_DEV_PART_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -242,6 +242,8 @@ void mg_lookup_again(struct mg_call *call); /* after a wait */
 /* Answers with the order of these rows (MG_REPORT_ORDER_OF_CLIENT) and its explanation. For an order that is
  * under way, or in error, the database is asked for its steps; for an ended one it is not. */
 void mg_order_answer(struct mg_call *call, const struct mg_rows *rows);
+/* Answers with the id and this state alone. */
+void mg_order_answer_state(struct mg_call *call, const char *state);
 
 /* ---- the calls of routes ---- */
 

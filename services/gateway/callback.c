@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/id.h"
 #include "base/log.h"
@@ -15,6 +14,7 @@
 #include "io/amqp/broker.h"
 #include "io/amqp/topology.h"
 #include "wire/callback_token.h"
+#include "wire/http_header.h"
 
 #define WATCH_PERIOD_MS 5000
 #define PATH            "/v1/callbacks/"
@@ -97,13 +97,6 @@ enum mg_class mg_callbacks_reload(struct mg_callbacks *callbacks, struct mg_err 
 
 /* ---- the body ---- */
 
-static bool is_json_type(const char *type)
-{
-    size_t len = strcspn(type, "; \t");
-    bool is_plus_json = len > 5 && strncasecmp(type + len - 5, "+json", 5) == 0;
-    return is_plus_json || (len == 16 && strncasecmp(type, "application/json", 16) == 0);
-}
-
 /* JSON is taken as it is, anything else that a service sends as a text. If a body of a JSON type is no JSON,
  * it was cut on its way, or its service made a mistake: as a text it would end the step by words that nobody
  * meant. */
@@ -112,7 +105,7 @@ static enum mg_class payload_make(const struct mg_http_exchange *request, struct
 {
     struct mg_slice body = mg_http_exchange_body(request);
     const char *type = mg_http_exchange_header(request, "Content-Type");
-    bool is_said = type != NULL && is_json_type(type);
+    bool is_said = type != NULL && mg_media_type_is_json(type);
     if (body.len == 0) {
         mg_buf_append_text(ret_payload, "null");
         return MG_OK;

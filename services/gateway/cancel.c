@@ -17,22 +17,13 @@
 #define REASON_MAX         500
 _Static_assert(REASON_MAX <= MG_COMMAND_REASON_MAX, "a reason fits into the command");
 
-static void state_answer(struct mg_call *call, const char *state)
-{
-    char memory[MG_ORDER_ID_MAX + 64];
-    struct mg_buf json;
-    mg_buf_init_fixed(&json, memory, sizeof(memory));
-    mg_buf_printf(&json, "{\"order_id\": \"%s\", \"state\": \"%s\"}\n", call->order_id, state);
-    mg_call_answer(call, 200, mg_buf_slice(&json));
-}
-
 static void on_commanded(void *arg, const struct mg_command_result *result)
 {
     struct mg_call *call = arg;
     if (result == NULL) {
         mg_call_refuse(call, 503, "no scheduler has answered yet; the order may still be cancelled: read it");
     } else if (result->verdict == MG_COMMAND_DONE) {
-        state_answer(call, mg_order_state_name(result->state));
+        mg_order_answer_state(call, mg_order_state_name(result->state));
     } else if (result->verdict == MG_COMMAND_NOT_FOUND) {
         mg_call_refuse(call, 404, "order %s has just been moved to the archive", call->order_id);
     } else {
@@ -92,7 +83,7 @@ static void order_found(struct mg_call *call, const struct mg_rows *rows, bool i
     bool is_cancelled = is_archived ? strcmp(state, "cancelled") == 0
                                     : mg_slice_is(mg_rows_value(rows, 0, 4), mg_goal_name(MG_GOAL_CANCELLED));
     if (is_cancelled) {
-        state_answer(call, state);
+        mg_order_answer_state(call, state);
     } else if (is_archived || strcmp(state, "processed") == 0 || strcmp(state, "compensated") == 0) {
         ended_refuse(call, state);
     } else {

@@ -4,7 +4,6 @@
  * apply` makes with the exchange is watched: where it is missing, nothing is published. The exchange for
  * signals came later than that queue, and is watched itself.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

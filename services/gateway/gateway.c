@@ -1,7 +1,6 @@
 /* Creates, connects and destroys the gateway's parts. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "database_reader.h"

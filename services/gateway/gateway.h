@@ -9,7 +9,6 @@
 #ifndef MG_GATEWAY_H
 #define MG_GATEWAY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "process.h"

@@ -1,6 +1,5 @@
 /* One order, at once or when it has ended (?wait=20s). */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "gateway/call.h"
@@ -68,16 +67,6 @@ void mg_lookup_begin(struct mg_call *call, const struct mg_lookup *lookup)
 
 /* ---- reading ---- */
 
-/* A posted order that no scheduler has taken yet. */
-static void posted_answer(struct mg_call *call)
-{
-    char memory[MG_ORDER_ID_MAX + 64];
-    struct mg_buf json;
-    mg_buf_init_fixed(&json, memory, sizeof(memory));
-    mg_buf_printf(&json, "{\"order_id\": \"%s\", \"state\": \"posted\"}\n", call->order_id);
-    mg_call_answer(call, 200, mg_buf_slice(&json));
-}
-
 static void order_found(struct mg_call *call, const struct mg_rows *rows, bool is_archived)
 {
     call->is_unknown = false;
@@ -89,7 +78,7 @@ static void order_found(struct mg_call *call, const struct mg_rows *rows, bool i
 static void order_missed(struct mg_call *call, bool is_posted)
 {
     if (is_posted) {
-        posted_answer(call);
+        mg_order_answer_state(call, "posted"); /* no scheduler has taken it yet */
     } else {
         mg_call_refuse(call, 404, "client %s has no order %s", mg_client_name(call->client), call->order_id);
     }

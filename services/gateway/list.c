@@ -1,6 +1,5 @@
 /* The client's orders, newest first, by state and labels. They wait in a line (lists.c). */
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json_write.h"

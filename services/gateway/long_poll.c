@@ -1,6 +1,5 @@
 /* Calls that wait for an order: for its end (?wait=20s), or until there is one. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "gateway/call.h"

@@ -4,7 +4,6 @@
  * than 50 ms. So many observers make the notices later, and not the database slower.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "gateway/call.h"

@@ -134,3 +134,12 @@ void mg_order_answer(struct mg_call *call, const struct mg_rows *rows)
                         on_steps, explaining);
     }
 }
+
+void mg_order_answer_state(struct mg_call *call, const char *state)
+{
+    char memory[MG_ORDER_ID_MAX + 64];
+    struct mg_buf json;
+    mg_buf_init_fixed(&json, memory, sizeof(memory));
+    mg_buf_printf(&json, "{\"order_id\": \"%s\", \"state\": \"%s\"}\n", call->order_id, state);
+    mg_call_answer(call, 200, mg_buf_slice(&json));
+}

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "core/key.h"
 #include "gateway/call.h"
 #include "io/amqp/broker.h"
 #include "io/amqp/topology.h"

@@ -21,11 +21,9 @@ static struct mg_slice signals_of(const struct mg_table *steps, int row)
 /* Their senders, and with `has_times` the moments. */
 static void senders_write(struct mg_buf *out, struct mg_slice signals, bool has_times)
 {
-    struct mg_json_walk walk;
     struct mg_slice none, signal;
     const char *before = ", by ";
-    mg_json_walk_begin(&walk, signals);
-    while (mg_json_walk_next(&walk, &none, &signal)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(signals); mg_json_walk_next(&walk, &none, &signal);) {
         mg_buf_append_text(out, before);
         (void)mg_json_string(mg_json_find(signal, "/by"), out);
         if (has_times) {
@@ -36,24 +34,12 @@ static void senders_write(struct mg_buf *out, struct mg_slice signals, bool has_
     }
 }
 
-static int count_of(struct mg_slice signals)
-{
-    struct mg_json_walk walk;
-    struct mg_slice none, signal;
-    int count = 0;
-    mg_json_walk_begin(&walk, signals);
-    while (mg_json_walk_next(&walk, &none, &signal)) {
-        count++;
-    }
-    return count;
-}
-
 void mg_awaited_write(struct mg_buf *out, const struct mg_workflow *workflow, int step,
                       const struct mg_table *steps, int row)
 {
     const struct mg_signal_wait *signal = workflow->steps[step].signal;
     struct mg_slice signals = signals_of(steps, row);
-    int count = count_of(signals);
+    int count = mg_json_count(signals);
     mg_buf_printf(out, "waits for signal %s until %s", signal->name, mg_table_cell(steps, row, "due_at"));
     if (signal->of > 1 || count > 0) {
         mg_buf_printf(out, " (%d of %d", count, signal->of);
@@ -68,7 +54,7 @@ void mg_awaited_early_write(struct mg_buf *out, const struct mg_workflow *workfl
                             const struct mg_table *steps, int row)
 {
     struct mg_slice signals = signals_of(steps, row);
-    if (count_of(signals) > 0) {
+    if (mg_json_count(signals) > 0) {
         mg_buf_printf(out, "signal %s came early", workflow->steps[step].signal->name);
         senders_write(out, signals, true);
     }

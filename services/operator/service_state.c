@@ -2,7 +2,6 @@
 #include "operator/service_state.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *mg_service_state_find(const struct mg_table *controlled, int row,

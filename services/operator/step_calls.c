@@ -177,9 +177,8 @@ static void string_write(struct mg_buf *out, const char *before, struct mg_slice
 
 static void headers_write(struct mg_buf *out, struct mg_slice headers)
 {
-    struct mg_json_walk walk;
     struct mg_slice quoted, value;
-    mg_json_walk_begin(&walk, headers);
+    struct mg_json_walk walk = mg_json_walk_of(headers);
     while (headers.len > 0 && mg_json_walk_next(&walk, &quoted, &value)) {
         struct mg_buf name, text;
         mg_buf_init(&name, REQUEST_MAX);
@@ -283,7 +282,7 @@ static int event_read(const struct calls *calls, int event, struct change *ret)
     if (mg_json_check(transitions, &MG_JSON_LIMITS_DATA, &ignored) != MG_OK) {
         return 0;
     }
-    mg_json_walk_begin(&walk, mg_json_trim(transitions));
+    walk = mg_json_walk_of(mg_json_trim(transitions));
     while (mg_json_walk_next(&walk, &none, &change)) {
         if (!mg_json_string_is(mg_json_find(change, "/step"), step)) {
             continue;

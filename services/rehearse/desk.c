@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/id.h"
 #include "base/json_write.h"
 #include "core/order.h"
@@ -240,9 +239,8 @@ static void change_report(struct mg_desk *desk, struct mg_slice transition)
 static void changes_report(struct mg_desk *desk, const struct mg_fold *fold)
 {
     for (int i = 0; i < fold->event_count; i++) {
-        struct mg_json_walk walk;
         struct mg_slice none, transition;
-        mg_json_walk_begin(&walk, fold->events[i].transitions);
+        struct mg_json_walk walk = mg_json_walk_of(fold->events[i].transitions);
         while (mg_json_walk_next(&walk, &none, &transition)) {
             change_report(desk, mg_json_trim(transition));
         }

@@ -153,12 +153,11 @@ static void judge_request(struct mg_play *play, struct mg_slice expected, int in
 
 static void judge_requests(struct mg_play *play)
 {
-    struct mg_json_walk walk;
     struct mg_slice none, value;
     if (play->one->requests.data == NULL) {
         return;
     }
-    mg_json_walk_begin(&walk, play->one->requests);
+    struct mg_json_walk walk = mg_json_walk_of(play->one->requests);
     for (int i = 0; mg_json_walk_next(&walk, &none, &value); i++) {
         judge_request(play, mg_json_trim(value), i);
     }

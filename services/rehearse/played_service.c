@@ -2,7 +2,6 @@
 #include "played_service.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "agent/classify.h"
 

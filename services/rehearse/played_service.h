@@ -8,7 +8,6 @@
 
 #include "profile.h"
 #include "service/service.h"
-#include "serving/breaker.h"
 #include "serving/tries.h"
 
 /* A call, as its agent sees it end. */

@@ -9,7 +9,6 @@
 #include "json/scan.h"
 #include "profile_names.h"
 #include "workflow/answer_conditions.h"
-#include "workflow/case_file.h"
 #include "workflow/step_guard.h"
 
 #define TIME_DEFAULT_MS 100
@@ -180,9 +179,8 @@ static enum mg_class payload_find(const struct mg_profile *profile, int step, st
                                   struct mg_slice *ret_payload, struct mg_err *err)
 {
     const struct mg_workflow_step *of = &profile->workflow->steps[step];
-    struct mg_json_walk walk;
     struct mg_slice quoted, value;
-    mg_json_walk_begin(&walk, of->signal->choices);
+    struct mg_json_walk walk = mg_json_walk_of(of->signal->choices);
     while (of->signal->choices.data != NULL && mg_json_walk_next(&walk, &quoted, &value)) {
         if (mg_json_string_is(quoted, text)) {
             *ret_payload = mg_json_trim(value);
@@ -338,14 +336,12 @@ enum mg_class mg_profile_add_claim(struct mg_profile *profile, struct mg_slice t
 
 enum mg_class mg_profile_set_results(struct mg_profile *profile, struct mg_slice results, struct mg_err *err)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     if (mg_json_type_of(results) != MG_JSON_OBJECT) {
         return mg_err_set(err, MG_BAD_INPUT, "%s; an object with a member for each step is expected",
                           mg_json_type_name(mg_json_type_of(results)));
     }
-    mg_json_walk_begin(&walk, results);
-    while (mg_json_walk_next(&walk, &name, &value)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(results); mg_json_walk_next(&walk, &name, &value);) {
         int step = mg_workflow_step_index(profile->workflow, (struct mg_slice){name.data + 1, name.len - 2});
         if (step < 0) {
             return mg_err_set(err, MG_BAD_INPUT, "the results name %.*s, which is no step of the workflow",

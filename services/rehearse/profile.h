@@ -10,7 +10,7 @@
 #define MG_REHEARSE_PROFILE_H
 
 #include "spread.h"
-#include "workflow/workflow.h"
+#include "workflow/case_file.h"
 
 enum mg_setting {
     MG_SETTING_TIME,   /* of a call; of a wait with "until", the time until its moment */
@@ -56,7 +56,6 @@ struct mg_outages {
 #define MG_PROFILE_ORDERS     10000
 #define MG_PROFILE_RATE       "50"
 #define MG_PROFILE_STOP_MS    (30 * INT64_C(86400000))
-#define MG_PROFILE_SERVICES   MG_STEPS_MAX
 #define MG_PROFILE_LINES_MAX  1000000    /* as many as orders */
 #define MG_WHEN_OPEN          UINT32_MAX /* no share is given */
 
@@ -68,9 +67,9 @@ struct mg_profile {
     int64_t rate;          /* orders in 1000 seconds */
     int64_t stop_after_ms; /* the last order has this long */
     int64_t accepted_at_ms;
-    struct mg_slice payload;                       /* absent: none */
-    struct mg_slice results[MG_STEPS_MAX];         /* absent: none */
-    struct mg_slice services[MG_PROFILE_SERVICES]; /* quoted paths of service files */
+    struct mg_slice payload;                        /* absent: none */
+    struct mg_slice results[MG_STEPS_MAX];          /* absent: none */
+    struct mg_slice services[MG_CASE_SERVICES_MAX]; /* quoted paths of service files */
     int service_count;
     struct mg_habit habits[MG_STEPS_MAX][MG_KIND_COUNT];
     struct mg_outages outages[MG_STEPS_MAX]; /* by mg_profile_number */

@@ -47,7 +47,6 @@ static void setting_put(struct mg_profile *profile, struct mg_json_faults *fault
 static void values_put(struct mg_profile *profile, struct mg_json_faults *faults, enum mg_setting setting,
                        const char *name, struct mg_slice value, const char *pointer)
 {
-    struct mg_json_walk walk;
     struct mg_slice none, element;
     char place[MG_JSON_POINTER_SIZE];
     bool has_several = setting == MG_SETTING_DOWN || setting == MG_SETTING_CHOICE;
@@ -55,7 +54,7 @@ static void values_put(struct mg_profile *profile, struct mg_json_faults *faults
         setting_put(profile, faults, setting, name, value, pointer);
         return;
     }
-    mg_json_walk_begin(&walk, value);
+    struct mg_json_walk walk = mg_json_walk_of(value);
     for (int i = 0; mg_json_walk_next(&walk, &none, &element); i++) {
         (void)snprintf(place, sizeof(place), "%.*s/%d", MG_JSON_POINTER_SIZE - 16, pointer, i);
         setting_put(profile, faults, setting, name, mg_json_trim(element), place);
@@ -66,15 +65,13 @@ static void settings_read(struct mg_profile *profile, const struct mg_json_objec
                           enum mg_setting setting)
 {
     struct mg_slice values = mg_json_get_typed(object, mg_setting_name(setting), MG_OPTIONAL, MG_JSON_OBJECT);
-    struct mg_json_walk walk;
     struct mg_slice quoted, value;
     char parent[MG_JSON_POINTER_SIZE], pointer[MG_JSON_POINTER_SIZE], name[VALUE_SIZE];
     if (values.data == NULL) {
         return;
     }
     mg_json_pointer_join(object->pointer, mg_slice_of(mg_setting_name(setting)), parent);
-    mg_json_walk_begin(&walk, values);
-    while (mg_json_walk_next(&walk, &quoted, &value)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(values); mg_json_walk_next(&walk, &quoted, &value);) {
         mg_json_pointer_join(parent, (struct mg_slice){quoted.data + 1, quoted.len - 2}, pointer);
         text_take(object->faults, quoted, pointer, name);
         if (name[0] != '\0') {
@@ -83,39 +80,14 @@ static void settings_read(struct mg_profile *profile, const struct mg_json_objec
     }
 }
 
-static void services_read(struct mg_profile *profile, const struct mg_json_object *object)
-{
-    struct mg_slice array = mg_json_get_typed(object, "services", MG_OPTIONAL, MG_JSON_ARRAY);
-    struct mg_json_walk walk;
-    struct mg_slice none, value;
-    char place[MG_JSON_POINTER_SIZE];
-    mg_json_walk_begin(&walk, array);
-    for (int i = 0; array.data != NULL && mg_json_walk_next(&walk, &none, &value); i++) {
-        value = mg_json_trim(value);
-        (void)snprintf(place, sizeof(place), "/services/%d", i);
-        if (i == MG_PROFILE_SERVICES) {
-            mg_json_fault(object->faults, MG_BAD_INPUT, place, "one too many; a file names up to %d",
-                          MG_PROFILE_SERVICES);
-            return;
-        }
-        if (mg_json_type_of(value) == MG_JSON_STRING) {
-            profile->services[profile->service_count++] = value;
-        } else {
-            mg_json_fault(object->faults, MG_BAD_INPUT, place, "%s; the path of a service file is expected",
-                          mg_json_type_name(mg_json_type_of(value)));
-        }
-    }
-}
-
 static void claims_read(struct mg_profile *profile, const struct mg_json_object *object)
 {
     struct mg_slice array = mg_json_get_typed(object, "never", MG_OPTIONAL, MG_JSON_ARRAY);
-    struct mg_json_walk walk;
     struct mg_slice none, value;
     char place[MG_JSON_POINTER_SIZE];
     struct mg_err err;
     const struct mg_expr *expr;
-    mg_json_walk_begin(&walk, array);
+    struct mg_json_walk walk = mg_json_walk_of(array);
     for (int i = 0; array.data != NULL && mg_json_walk_next(&walk, &none, &value); i++) {
         struct mg_buf text;
         (void)snprintf(place, sizeof(place), "/never/%d", i);
@@ -199,7 +171,7 @@ enum mg_class mg_profile_read(struct mg_profile *profile, struct mg_slice text,
     name_check(profile, &object);
     numbers_read(profile, &object);
     data_read(profile, &object);
-    services_read(profile, &object);
+    profile->service_count = mg_service_paths_read(&object, profile->services);
     for (int setting = 0; setting < MG_SETTING_COUNT; setting++) {
         settings_read(profile, &object, (enum mg_setting)setting);
     }

@@ -3,12 +3,12 @@
  * answers and writes the reply, all by services/agent and common/serving.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "agent/answer_parts.h"
 #include "agent/classify.h"
 #include "play.h"
 #include "serving/tries.h"
+#include "wire/http_header.h"
 #include "wire/reply.h"
 
 #define CAUSE_SHOWN_MAX 200 /* of a fault's text */
@@ -92,8 +92,8 @@ static void reply_send(struct mg_play *play, const struct mg_service *service,
 {
     struct mg_reply_parts parts;
     struct mg_buf words, body;
-    bool has_text_result = (service->is_text_answer || request->is_text_answer) &&
-                           !mg_classify_is_json_type(answer->content_type);
+    bool has_text_result =
+        (service->is_text_answer || request->is_text_answer) && !mg_media_type_is_json(answer->content_type);
     mg_reply_parts_take(service, answer->body, has_text_result, reading, &words, verdict, &parts);
     mg_tries_reply_write(service, request, verdict, tries->may_still_act, &parts, &body);
     struct mg_slice copy = mg_arena_copy(play->rehearsal->arena, mg_buf_slice(&body));

@@ -3,7 +3,6 @@
  * that waits for its name, if it means something to it (scheduler/signal_apply.c). A step that has not begun
  * keeps it, for the first one of the name that begins (scheduler/kept_signals.c).
  */
-#include <string.h>
 
 #include "workflow/answer_conditions.h"
 #include "world.h"

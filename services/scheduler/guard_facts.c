@@ -10,7 +10,6 @@
 #include "guard_facts.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "failure.h"

@@ -40,14 +40,7 @@ void mg_kept_signals_note_key(struct mg_fold *fold, int step)
 
 int mg_kept_signals_count(struct mg_slice open)
 {
-    struct mg_json_walk walk;
-    struct mg_slice name, value;
-    int count = 0;
-    mg_json_walk_begin(&walk, signals_of(open));
-    while (mg_json_walk_next(&walk, &name, &value)) {
-        count++;
-    }
-    return count;
+    return mg_json_count(signals_of(open));
 }
 
 int mg_kept_signals_idle_count(struct mg_slice open)
@@ -59,9 +52,8 @@ int mg_kept_signals_idle_count(struct mg_slice open)
 /* True if this member of a kept signal is this text. */
 static bool has_member(struct mg_slice open, const char *pointer, struct mg_slice text)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, value;
-    mg_json_walk_begin(&walk, signals_of(open));
+    struct mg_json_walk walk = mg_json_walk_of(signals_of(open));
     while (mg_json_walk_next(&walk, &name, &value)) {
         if (mg_json_string_is(mg_json_find(value, pointer), text)) {
             return true;
@@ -145,10 +137,9 @@ static struct mg_slice text_make(struct mg_batch *batch, const struct parts *par
                                  const struct mg_signal *more)
 {
     struct mg_json_writer json;
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     text_begin(batch, parts, &json);
-    mg_json_walk_begin(&walk, parts->signals);
+    struct mg_json_walk walk = mg_json_walk_of(parts->signals);
     while (mg_json_walk_next(&walk, &name, &value)) {
         mg_json_element_raw(&json, value);
     }
@@ -226,12 +217,11 @@ void mg_kept_signals_sum(const struct mg_fold *fold, int step, struct mg_slice o
                          struct mg_signal_sum *ret_sum)
 {
     struct mg_order_input input;
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     int done_count = 0;
     *ret_sum = (struct mg_signal_sum){.fact = MG_SIGNAL_FACT_NONE};
     mg_order_input_make(fold->workflow->workflow, fold->record, step, &input);
-    mg_json_walk_begin(&walk, signals_of(open));
+    struct mg_json_walk walk = mg_json_walk_of(signals_of(open));
     while (!sum_is_ended(ret_sum) && mg_json_walk_next(&walk, &name, &value)) {
         (void)sum_add(&input.input, step, value, &done_count, ret_sum);
     }
@@ -303,7 +293,6 @@ static bool is_holder(const struct mg_fold *fold, int step, int other)
 static bool divide(struct mg_batch *batch, struct division *division)
 {
     const struct mg_fold *fold = division->fold;
-    struct mg_json_walk walk;
     struct mg_slice name, value;
     int count = 0;
     division->heir = -1;
@@ -316,8 +305,9 @@ static bool divide(struct mg_batch *batch, struct division *division)
     }
     division->rest = mg_arena_alloc(batch->arena, ((size_t)count + 1) * sizeof(*division->rest));
     for (int i = 0; division->rest != NULL && i < fold->record->order.step_count; i++) {
-        mg_json_walk_begin(&walk, is_holder(fold, division->step, i) ? signals_of(fold->record->steps[i].open)
-                                                                     : (struct mg_slice){NULL, 0});
+        struct mg_json_walk walk =
+            mg_json_walk_of(is_holder(fold, division->step, i) ? signals_of(fold->record->steps[i].open)
+                                                               : (struct mg_slice){NULL, 0});
         while (mg_json_walk_next(&walk, &name, &value)) {
             signal_divide(division, value);
         }

@@ -1,7 +1,6 @@
 /* See late_match.h. */
 #include "late_match.h"
 
-#include "core/order.h"
 #include "io/store/signal_rows.h"
 #include "json/json.h"
 #include "kept_signals.h"

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "base/log.h"
 #include "core/key.h"
 #include "failure.h"
 #include "order_input.h"

@@ -6,7 +6,6 @@
 #include "slot_fire.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"

@@ -7,7 +7,6 @@
 #include "stages.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

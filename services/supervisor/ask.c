@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/failpoint.h"
-#include "base/log.h"
 #include "io/amqp/topology.h"
 #include "io/store/schedules.h"
 #include "schedule/schedule.h"

@@ -4,7 +4,6 @@
  * up a line, which is told after a while.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "supervisor.h"

@@ -4,7 +4,6 @@
  * is new, so a new leader repeats nothing. A condition that cannot be looked for leaves its alert as it is.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "alert_publish.h"
 #include "base/clock.h"

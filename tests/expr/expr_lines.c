@@ -36,9 +36,8 @@ static struct mg_expr_found find(void *arg, int root, int member)
 
 static void read_roots(struct line *line, struct mg_slice roots)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, value;
-    mg_json_walk_begin(&walk, roots);
+    struct mg_json_walk walk = mg_json_walk_of(roots);
     for (line->count = 0; line->count < ROOTS_MAX && mg_json_walk_next(&walk, &name, &value); line->count++) {
         (void)snprintf(line->names[line->count], sizeof(line->names[0]), "%.*s", (int)name.len - 2,
                        name.data + 1);

@@ -77,15 +77,13 @@ struct size {
 /* Counted by the walk, which shares no code with the validator. */
 static struct size measure(struct mg_slice value)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, inner;
     struct size size = {0, 0};
     enum mg_json_type type = mg_json_type_of(value);
     if (type != MG_JSON_OBJECT && type != MG_JSON_ARRAY) {
         return size;
     }
-    mg_json_walk_begin(&walk, value);
-    while (mg_json_walk_next(&walk, &name, &inner)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(value); mg_json_walk_next(&walk, &name, &inner);) {
         FUZZ_REQUIRE(fuzz_is_within(inner, value) && inner.len > 0);
         FUZZ_REQUIRE((type == MG_JSON_OBJECT) == (name.data != NULL));
         struct size below = measure(inner);
@@ -164,7 +162,6 @@ static void text_comes_back(struct mg_slice quoted)
 
 static void members_are_found(struct mg_slice text)
 {
-    struct mg_json_walk walk;
     struct mg_slice name, value, whole = mg_json_trim(text);
     struct mg_buf pointer, plain;
     if (mg_json_type_of(whole) == MG_JSON_STRING) {
@@ -175,8 +172,7 @@ static void members_are_found(struct mg_slice text)
     }
     mg_buf_init(&pointer, FUZZ_TEXT_MAX);
     mg_buf_init(&plain, FUZZ_TEXT_MAX);
-    mg_json_walk_begin(&walk, whole);
-    while (mg_json_walk_next(&walk, &name, &value)) {
+    for (struct mg_json_walk walk = mg_json_walk_of(whole); mg_json_walk_next(&walk, &name, &value);) {
         text_comes_back(name);
         mg_buf_clear(&plain);
         mg_buf_clear(&pointer);

@@ -88,7 +88,7 @@ static void profile_is_sound(const struct mg_profile *profile)
     FUZZ_REQUIRE(profile->rate >= 1 && profile->stop_after_ms >= 1 &&
                  profile->stop_after_ms <= MG_WAIT_MAX_MS);
     FUZZ_REQUIRE(profile->lines >= 0 && profile->lines <= MG_PROFILE_LINES_MAX);
-    FUZZ_REQUIRE(profile->service_count <= MG_PROFILE_SERVICES && profile->claim_count <= MG_CLAIMS_MAX);
+    FUZZ_REQUIRE(profile->service_count <= MG_CASE_SERVICES_MAX && profile->claim_count <= MG_CLAIMS_MAX);
     for (int i = 0; i < workflow->plan.step_count; i++) {
         FUZZ_REQUIRE(profile->when[i] <= MG_SHARE_ALL || profile->when[i] == MG_WHEN_OPEN);
         FUZZ_REQUIRE(profile->outages[i].count <= MG_OUTAGES_MAX);

@@ -81,12 +81,11 @@ static bool is_settled(const struct mg_order_write *write)
 static bool is_left_over(const struct mg_order_record *record, int step, bool is_nod)
 {
     int count = 0;
-    struct mg_json_walk walk;
     struct mg_slice name, value, open = record->steps[step].open;
     if (open.data == NULL || record->order.steps[step].state != MG_STEP_WAITING) {
         return false;
     }
-    mg_json_walk_begin(&walk, mg_json_find(open, "/signals"));
+    struct mg_json_walk walk = mg_json_walk_of(mg_json_find(open, "/signals"));
     while (mg_json_walk_next(&walk, &name, &value)) {
         count++;
     }

@@ -13,7 +13,6 @@
  * by its time-out. publish_stuck.c sees to that, and to a queue that stops the channel.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

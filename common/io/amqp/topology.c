@@ -7,7 +7,6 @@
 #include "io/amqp/topology.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "io/amqp/connection.h"
 

@@ -10,29 +10,6 @@
 
 #define FILE_MAX (64 * 1024) /* enough for MG_TOKENS_MAX lines with comments */
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-static bool digest_parse(struct mg_slice text, uint8_t ret_digest[MG_SHA256_SIZE])
-{
-    if (text.len != (size_t)2 * MG_SHA256_SIZE) {
-        return false;
-    }
-    for (int i = 0; i < MG_SHA256_SIZE; i++) {
-        int high = hex_digit(text.data[2 * i]), low = hex_digit(text.data[2 * i + 1]);
-        if (high < 0 || low < 0) {
-            return false;
-        }
-        ret_digest[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
-}
-
 bool mg_token_name_is_valid(struct mg_slice name)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -78,7 +55,8 @@ static bool line_parse(const struct mg_tokens_format *format, struct mg_slice li
 {
     struct mg_slice rights = word_take(&line), name = word_take(&line), digest = word_take(&line);
     if (word_take(&line).len > 0 || !mg_token_name_is_valid(name) || name.len >= MG_TOKEN_NAME_SIZE ||
-        (format->is_name != NULL && !format->is_name(name)) || !digest_parse(digest, ret_token->digest)) {
+        (format->is_name != NULL && !format->is_name(name)) || digest.len != (size_t)2 * MG_SHA256_SIZE ||
+        !mg_hex_read(digest.data, MG_SHA256_SIZE, ret_token->digest)) {
         return false;
     }
     memcpy(ret_token->name, name.data, name.len);

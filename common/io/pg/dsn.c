@@ -4,7 +4,6 @@
  * none.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/config.h"

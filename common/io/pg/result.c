@@ -2,9 +2,9 @@
  * Rows of a PGresult, and the table that maps an SQLSTATE to the caller's action. Rows are in text format:
  * there are few numbers, and reports print them unchanged.
  */
+#include "base/id.h"
 #include "io/pg/libpq.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,30 +200,9 @@ void mg_rows_copy(const struct mg_rows *rows, int row, int column, char *ret_tex
     ret_text[len] = '\0';
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-    return -1;
-}
-
 /* bytea in text format is "\x" and hexadecimal digits (bytea_output is set to it for each session). */
 bool mg_rows_bytes(const struct mg_rows *rows, int row, int column, uint8_t *ret_bytes, size_t size)
 {
     struct mg_slice value = mg_rows_value(rows, row, column);
-    if (value.data == NULL || value.len != 2 + 2 * size) {
-        return false;
-    }
-    for (size_t i = 0; i < size; i++) {
-        int high = hex_digit(value.data[2 + 2 * i]), low = hex_digit(value.data[3 + 2 * i]);
-        if (high < 0 || low < 0) {
-            return false;
-        }
-        ret_bytes[i] = (uint8_t)(high * 16 + low);
-    }
-    return true;
+    return value.data != NULL && value.len == 2 + 2 * size && mg_hex_read(value.data + 2, size, ret_bytes);
 }

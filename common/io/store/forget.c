@@ -1,5 +1,4 @@
 /* Deletes a service that nothing names any more; one statement checks and deletes. */
-#include <stdio.h>
 
 #include "io/store/store_private.h"
 

@@ -8,7 +8,6 @@
  * than it returns, however many statuses are owed.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "io/store/owed.h"
 #include "io/store/pass_by.h"

@@ -8,7 +8,6 @@
  */
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "io/store/pass_by.h"
 #include "io/store/sql.h"

@@ -5,7 +5,6 @@
  * more, so it is exported page by page, without a long transaction.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "io/pg/pg.h"
 #include "io/store/retention.h"

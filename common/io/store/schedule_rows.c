@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "io/store/sql.h"
 #include "io/store/store_private.h"

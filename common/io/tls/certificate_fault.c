@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <openssl/x509v3.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
 
