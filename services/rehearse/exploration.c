@@ -1,7 +1,7 @@
 /*
- * See exploration.h. A way is a list of choices. It is run from the start; a choice that the list does not
- * have yet is its first option. Then the last choice with a further option takes it, and all after it go. So
- * each reachable combination is run once, and nothing of a run is kept but its list.
+ * See exploration.h. A way is its departures: the choices that are not the first option. It is run from the
+ * start, and each choice after its last departure that has a further option is a way with one more. So each
+ * reachable combination is run once, and nothing of a run is kept but its last departure and its parent.
  */
 #include "exploration.h"
 
@@ -21,6 +21,22 @@
 #define UNTIL_MS        INT64_C(3600000)   /* of a moment that nothing gives */
 #define ARENA_MAX_BYTES ((size_t)1024 * 1024)
 #define WHY_MAX_BYTES   512
+/* Half a minute, also for a wide workflow, where each way has many. */
+#define ALL_CAUSES_MAX 32000000
+
+/* A way by its last departure; the root has none. */
+struct node {
+    uint32_t parent;
+    uint8_t at, chosen; /* which choice, and its option; 0: the root */
+};
+
+/* The ways with one order of failures, by their number of departures. */
+struct front {
+    struct node *nodes;  /* owned: room for the most ways */
+    uint64_t count;      /* more than the room: the last ones are not kept */
+    uint64_t begin, end; /* those of the present number of departures */
+    int departures;
+};
 
 struct explorer {
     const struct mg_profile *profile;
@@ -30,11 +46,14 @@ struct explorer {
     const struct mg_expr *claims[MG_CLAIMS_MAX];
     struct mg_arena *arena;
     int16_t hash[ENDS_HASH]; /* index into the ends, plus one */
+    uint64_t ways_max, causes;
+    int way_causes_max;     /* of one way so far */
+    struct front fronts[2]; /* failures last; failures first */
     /* the choices of the present way */
     struct {
         uint8_t chosen, options;
     } path[CHOICES_MAX];
-    int path_len, depth;
+    int depth;
     bool is_failure_first;
     /* the present order */
     struct mg_order order;
@@ -64,25 +83,8 @@ static int choose(struct explorer *explorer, int options)
     if (options <= 1 || explorer->depth >= CHOICES_MAX) {
         return 0;
     }
-    if (explorer->depth == explorer->path_len) {
-        explorer->path[explorer->path_len].chosen = 0;
-        explorer->path[explorer->path_len++].options = (uint8_t)options;
-    }
+    explorer->path[explorer->depth].options = (uint8_t)options;
     return explorer->path[explorer->depth++].chosen;
-}
-
-/* False: there is no further way. */
-static bool path_advance(struct explorer *explorer)
-{
-    while (explorer->path_len > 0) {
-        int last = explorer->path_len - 1;
-        if (explorer->path[last].chosen + 1 < explorer->path[last].options) {
-            explorer->path[last].chosen++;
-            return true;
-        }
-        explorer->path_len--;
-    }
-    return false;
 }
 
 /* ---- guards ---- */
@@ -438,6 +440,7 @@ static void order_run(struct explorer *explorer)
         (void)mg_bare_decide(&bare, &turn);
     }
     for (int i = 0; i < CAUSES_MAX; i++) {
+        explorer->causes++;
         int step = sent_next(explorer);
         int64_t due_ms = mg_bare_due_ms(&explorer->order);
         if (step >= 0 && explorer->plan->steps[step].is_signal) {
@@ -524,21 +527,83 @@ static enum mg_class claims_note(struct explorer *explorer, struct mg_err *err)
 
 /* ---- all ways ---- */
 
-static enum mg_class ways_take(struct explorer *explorer, uint64_t ways_max, struct mg_err *err)
+/* The choices of a way. Returns the number of the first that none of its departures has made. */
+static int path_set(struct explorer *explorer, const struct front *front, uint64_t number)
+{
+    const struct node *node = &front->nodes[number];
+    int own = node->chosen != 0 ? node->at + 1 : 0;
+    memset(explorer->path, 0, sizeof(explorer->path));
+    for (; node->chosen != 0; node = &front->nodes[node->parent]) {
+        explorer->path[node->at].chosen = node->chosen;
+    }
+    return own;
+}
+
+static enum mg_class way_take(struct explorer *explorer, struct front *front, uint64_t number,
+                              struct mg_err *err)
+{
+    uint64_t before = explorer->causes;
+    int first = path_set(explorer, front, number);
+    order_begin(explorer);
+    order_run(explorer);
+    int causes = (int)(explorer->causes - before);
+    explorer->way_causes_max = causes > explorer->way_causes_max ? causes : explorer->way_causes_max;
+    explorer->found->ways++;
+    end_note(explorer);
+    for (int at = explorer->depth - 1; at >= first; at--) {
+        for (int option = 1; option < explorer->path[at].options; option++, front->count++) {
+            if (front->count < explorer->ways_max) {
+                front->nodes[front->count] = (struct node){(uint32_t)number, (uint8_t)at, (uint8_t)option};
+            }
+        }
+    }
+    return claims_note(explorer, err);
+}
+
+/* All ways of the front with its present number of departures. */
+static enum mg_class level_take(struct explorer *explorer, struct front *front, struct mg_err *err)
 {
     enum mg_class class = MG_OK;
-    explorer->path_len = 0;
-    do {
-        if (explorer->found->ways == ways_max) {
+    explorer->is_failure_first = front == &explorer->fronts[1];
+    for (uint64_t i = front->begin; i < front->end && class == MG_OK; i++) {
+        class = way_take(explorer, front, i, err);
+    }
+    front->begin = front->end;
+    front->end = front->count;
+    front->departures++;
+    return class;
+}
+
+/* There is room and time for all ways with the next number of departures. */
+static bool does_fit(const struct explorer *explorer)
+{
+    uint64_t more = 0;
+    for (int i = 0; i < (explorer->found->has_parallel ? 2 : 1); i++) {
+        more += explorer->fronts[i].end - explorer->fronts[i].begin;
+    }
+    return explorer->found->ways + more <= explorer->ways_max &&
+           explorer->causes + more * (uint64_t)explorer->way_causes_max <= ALL_CAUSES_MAX;
+}
+
+static enum mg_class ways_take(struct explorer *explorer, struct mg_err *err)
+{
+    struct front *last = &explorer->fronts[0], *first = &explorer->fronts[1];
+    enum mg_class class = MG_OK;
+    while (class == MG_OK && (last->begin < last->end || first->begin < first->end)) {
+        if (!does_fit(explorer)) {
             explorer->found->is_cut = true;
             return MG_OK;
         }
-        order_begin(explorer);
-        order_run(explorer);
-        explorer->found->ways++;
-        end_note(explorer);
-        class = claims_note(explorer, err);
-    } while (class == MG_OK && path_advance(explorer));
+        explorer->found->departures = last->departures;
+        class = level_take(explorer, last, err);
+        /* Whether failures can be first may only show now. */
+        while (class == MG_OK && explorer->found->has_parallel && first->departures < last->departures) {
+            class = level_take(explorer, first, err);
+        }
+        if (!explorer->found->has_parallel && last->begin == last->end) {
+            break;
+        }
+    }
     return class;
 }
 
@@ -574,17 +639,24 @@ static int compare(const void *a, const void *b)
     return order != 0 ? order : (int)left->reason - (int)right->reason;
 }
 
-static enum mg_class explore(struct explorer *explorer, uint64_t ways_max, struct mg_err *err)
+static enum mg_class explore(struct explorer *explorer, struct mg_err *err)
 {
     enum mg_class class = claims_compile(explorer, err);
-    class = class == MG_OK ? ways_take(explorer, ways_max, err) : class;
-    if (class == MG_OK && explorer->found->has_parallel && !explorer->found->is_cut) {
-        explorer->is_failure_first = true;
-        class = ways_take(explorer, ways_max, err);
-    }
+    class = class == MG_OK ? ways_take(explorer, err) : class;
     qsort(explorer->found->ends, (size_t)explorer->found->end_count, sizeof(explorer->found->ends[0]),
           compare);
     return class;
+}
+
+/* Each front begins with its root. */
+static bool fronts_make(struct explorer *explorer, uint64_t ways_max)
+{
+    explorer->ways_max = ways_max;
+    for (int i = 0; i < 2; i++) {
+        explorer->fronts[i] =
+            (struct front){.nodes = calloc(ways_max, sizeof(struct node)), .count = 1, .end = 1};
+    }
+    return explorer->fronts[0].nodes != NULL && explorer->fronts[1].nodes != NULL;
 }
 
 enum mg_class mg_explore(const struct mg_profile *profile, uint64_t ways_max,
@@ -595,17 +667,21 @@ enum mg_class mg_explore(const struct mg_profile *profile, uint64_t ways_max,
     ret_exploration->ends = calloc(MG_EXPLORE_ENDS_MAX, sizeof(ret_exploration->ends[0]));
     struct mg_arena *arena = mg_arena_create(ARENA_MAX_BYTES);
     enum mg_class class = MG_TRANSIENT;
-    if (explorer != NULL && ret_exploration->ends != NULL && arena != NULL) {
+    bool has_fronts = explorer != NULL && fronts_make(explorer, ways_max);
+    if (has_fronts && ret_exploration->ends != NULL && arena != NULL) {
         explorer->profile = profile;
         explorer->workflow = profile->workflow;
         explorer->plan = &profile->workflow->plan;
         explorer->found = ret_exploration;
         explorer->arena = arena;
-        class = explore(explorer, ways_max, err);
+        class = explore(explorer, err);
     } else {
         (void)mg_err_set(err, MG_TRANSIENT, "could not explore: no memory");
     }
     mg_arena_destroy(arena);
+    for (int i = 0; explorer != NULL && i < 2; i++) {
+        free(explorer->fronts[i].nodes);
+    }
     free(explorer);
     if (class != MG_OK) {
         mg_exploration_finish(ret_exploration);
