@@ -502,7 +502,7 @@ static void exploration_text(const struct mg_workflow *workflow, const struct mg
     mg_print(stdout, "%llu ways of an order of %s, version %lld; ", (unsigned long long)exploration->ways,
              workflow->name, (long long)workflow->version);
     if (exploration->is_cut) {
-        mg_print(stdout, "all with at most %d departures from the plain way, none with more\n\n",
+        mg_print(stdout, "all with at most %d departures from the plain way, not all with more\n\n",
                  exploration->departures);
     } else {
         mg_print(stdout, "these are all\n\n");

@@ -574,12 +574,27 @@ static enum mg_class level_take(struct explorer *explorer, struct front *front, 
     return class;
 }
 
-/* There is room and time for all ways with the next number of departures. */
-static bool does_fit(const struct explorer *explorer)
+/* The one whose ways have the fewest departures; NULL: all ways are taken. Whether failures can be first may
+ * show late. */
+static struct front *front_next(struct explorer *explorer)
+{
+    struct front *last = &explorer->fronts[0], *first = &explorer->fronts[1];
+    bool has_last = last->begin < last->end;
+    bool has_first = explorer->found->has_parallel && first->begin < first->end;
+    if (has_first && (!has_last || first->departures < last->departures)) {
+        return first;
+    }
+    return has_last ? last : NULL;
+}
+
+/* There is room and time for all ways with so many departures. */
+static bool does_fit(const struct explorer *explorer, int departures)
 {
     uint64_t more = 0;
-    for (int i = 0; i < (explorer->found->has_parallel ? 2 : 1); i++) {
-        more += explorer->fronts[i].end - explorer->fronts[i].begin;
+    for (int i = 0; i < 2; i++) {
+        const struct front *front = &explorer->fronts[i];
+        bool is_of_them = front->departures == departures && (i == 0 || explorer->found->has_parallel);
+        more += is_of_them ? front->end - front->begin : 0;
     }
     return explorer->found->ways + more <= explorer->ways_max &&
            explorer->causes + more * (uint64_t)explorer->way_causes_max <= ALL_CAUSES_MAX;
@@ -587,22 +602,16 @@ static bool does_fit(const struct explorer *explorer)
 
 static enum mg_class ways_take(struct explorer *explorer, struct mg_err *err)
 {
-    struct front *last = &explorer->fronts[0], *first = &explorer->fronts[1];
+    struct front *front;
     enum mg_class class = MG_OK;
-    while (class == MG_OK && (last->begin < last->end || first->begin < first->end)) {
-        if (!does_fit(explorer)) {
+    while (class == MG_OK && (front = front_next(explorer)) != NULL) {
+        if (!does_fit(explorer, front->departures)) {
             explorer->found->is_cut = true;
+            explorer->found->departures = front->departures - 1;
             return MG_OK;
         }
-        explorer->found->departures = last->departures;
-        class = level_take(explorer, last, err);
-        /* Whether failures can be first may only show now. */
-        while (class == MG_OK && explorer->found->has_parallel && first->departures < last->departures) {
-            class = level_take(explorer, first, err);
-        }
-        if (!explorer->found->has_parallel && last->begin == last->end) {
-            break;
-        }
+        explorer->found->departures = front->departures;
+        class = level_take(explorer, front, err);
     }
     return class;
 }

@@ -10,7 +10,7 @@
  *
  * In the plain way each call is done, each condition holds, and each signal comes in time. All others depart
  * from it in one step or more. Those with few departures are taken first, so that an example is a simple one.
- * Of a workflow with too many ways, all with up to a number of departures are taken, and none with more.
+ * Of a workflow with too many ways, all with up to a number of departures are taken.
  */
 #ifndef MG_REHEARSE_EXPLORATION_H
 #define MG_REHEARSE_EXPLORATION_H
@@ -57,7 +57,7 @@ struct mg_explored_claim {
 
 struct mg_exploration {
     uint64_t ways;
-    bool is_cut;       /* there are more ways than time: none with more `departures` is taken */
+    bool is_cut;       /* there are more ways than time: not all with more `departures` are taken */
     int departures;    /* the most of the ways that are taken: all with so many or fewer */
     bool has_parallel; /* some calls or waits for signals were under way side by side */
     struct mg_explored_end *ends;
