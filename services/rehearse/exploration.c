@@ -21,21 +21,13 @@
 #define UNTIL_MS        INT64_C(3600000)   /* of a moment that nothing gives */
 #define ARENA_MAX_BYTES ((size_t)1024 * 1024)
 #define WHY_MAX_BYTES   512
-/* Half a minute, also for a wide workflow, where each way has many. */
-#define ALL_CAUSES_MAX 32000000
+/* A quarter of a minute for each order of failures, also of a wide workflow, whose ways have many. */
+#define ALL_CAUSES_MAX 16000000
 
 /* A way by its last departure; the root has none. */
 struct node {
     uint32_t parent;
     uint8_t at, chosen; /* which choice, and its option; 0: the root */
-};
-
-/* The ways with one order of failures, by their number of departures. */
-struct front {
-    struct node *nodes;  /* owned: room for the most ways */
-    uint64_t count;      /* more than the room: the last ones are not kept */
-    uint64_t begin, end; /* those of the present number of departures */
-    int departures;
 };
 
 struct explorer {
@@ -46,9 +38,10 @@ struct explorer {
     const struct mg_expr *claims[MG_CLAIMS_MAX];
     struct mg_arena *arena;
     int16_t hash[ENDS_HASH]; /* index into the ends, plus one */
-    uint64_t ways_max, causes;
-    int way_causes_max;     /* of one way so far */
-    struct front fronts[2]; /* failures last; failures first */
+    /* the ways with one order of failures, by their number of departures */
+    struct node *nodes;  /* owned: room for `ways_max` */
+    uint64_t node_count; /* may be more: the last ones are not kept */
+    uint64_t ways_max, causes, way_causes_max;
     /* the choices of the present way */
     struct {
         uint8_t chosen, options;
@@ -528,90 +521,61 @@ static enum mg_class claims_note(struct explorer *explorer, struct mg_err *err)
 /* ---- all ways ---- */
 
 /* The choices of a way. Returns the number of the first that none of its departures has made. */
-static int path_set(struct explorer *explorer, const struct front *front, uint64_t number)
+static int path_set(struct explorer *explorer, uint64_t number)
 {
-    const struct node *node = &front->nodes[number];
+    const struct node *node = &explorer->nodes[number];
     int own = node->chosen != 0 ? node->at + 1 : 0;
     memset(explorer->path, 0, sizeof(explorer->path));
-    for (; node->chosen != 0; node = &front->nodes[node->parent]) {
+    for (; node->chosen != 0; node = &explorer->nodes[node->parent]) {
         explorer->path[node->at].chosen = node->chosen;
     }
     return own;
 }
 
-static enum mg_class way_take(struct explorer *explorer, struct front *front, uint64_t number,
-                              struct mg_err *err)
+static enum mg_class way_take(struct explorer *explorer, uint64_t number, struct mg_err *err)
 {
     uint64_t before = explorer->causes;
-    int first = path_set(explorer, front, number);
+    int first = path_set(explorer, number);
     order_begin(explorer);
     order_run(explorer);
-    int causes = (int)(explorer->causes - before);
+    uint64_t causes = explorer->causes - before;
     explorer->way_causes_max = causes > explorer->way_causes_max ? causes : explorer->way_causes_max;
     explorer->found->ways++;
     end_note(explorer);
     for (int at = explorer->depth - 1; at >= first; at--) {
-        for (int option = 1; option < explorer->path[at].options; option++, front->count++) {
-            if (front->count < explorer->ways_max) {
-                front->nodes[front->count] = (struct node){(uint32_t)number, (uint8_t)at, (uint8_t)option};
+        for (int option = 1; option < explorer->path[at].options; option++, explorer->node_count++) {
+            if (explorer->node_count < explorer->ways_max) {
+                explorer->nodes[explorer->node_count] =
+                    (struct node){(uint32_t)number, (uint8_t)at, (uint8_t)option};
             }
         }
     }
     return claims_note(explorer, err);
 }
 
-/* All ways of the front with its present number of departures. */
-static enum mg_class level_take(struct explorer *explorer, struct front *front, struct mg_err *err)
+/* Ways with the same number of departures are all taken, or none. Of a second order of failures, none with
+ * more departures than of the first. */
+static enum mg_class ways_take(struct explorer *explorer, bool is_failure_first, struct mg_err *err)
 {
+    struct mg_exploration *found = explorer->found;
+    uint64_t next = 0, end = 1; /* the root */
     enum mg_class class = MG_OK;
-    explorer->is_failure_first = front == &explorer->fronts[1];
-    for (uint64_t i = front->begin; i < front->end && class == MG_OK; i++) {
-        class = way_take(explorer, front, i, err);
-    }
-    front->begin = front->end;
-    front->end = front->count;
-    front->departures++;
-    return class;
-}
-
-/* The one whose ways have the fewest departures; NULL: all ways are taken. Whether failures can be first may
- * show late. */
-static struct front *front_next(struct explorer *explorer)
-{
-    struct front *last = &explorer->fronts[0], *first = &explorer->fronts[1];
-    bool has_last = last->begin < last->end;
-    bool has_first = explorer->found->has_parallel && first->begin < first->end;
-    if (has_first && (!has_last || first->departures < last->departures)) {
-        return first;
-    }
-    return has_last ? last : NULL;
-}
-
-/* There is room and time for all ways with so many departures. */
-static bool does_fit(const struct explorer *explorer, int departures)
-{
-    uint64_t more = 0;
-    for (int i = 0; i < 2; i++) {
-        const struct front *front = &explorer->fronts[i];
-        bool is_of_them = front->departures == departures && (i == 0 || explorer->found->has_parallel);
-        more += is_of_them ? front->end - front->begin : 0;
-    }
-    return explorer->found->ways + more <= explorer->ways_max &&
-           explorer->causes + more * (uint64_t)explorer->way_causes_max <= ALL_CAUSES_MAX;
-}
-
-static enum mg_class ways_take(struct explorer *explorer, struct mg_err *err)
-{
-    struct front *front;
-    enum mg_class class = MG_OK;
-    while (class == MG_OK && (front = front_next(explorer)) != NULL) {
-        if (!does_fit(explorer, front->departures)) {
-            explorer->found->is_cut = true;
-            explorer->found->departures = front->departures - 1;
+    explorer->is_failure_first = is_failure_first;
+    explorer->node_count = end;
+    explorer->causes = 0;
+    for (int departures = 0; class == MG_OK && next < end; departures++) {
+        bool does_fit = end <= explorer->ways_max &&
+                        explorer->causes + (end - next) * explorer->way_causes_max <= ALL_CAUSES_MAX;
+        if (!does_fit || (found->is_cut && departures > found->departures)) {
+            found->is_cut = true;
+            found->departures = departures - 1;
             return MG_OK;
         }
-        explorer->found->departures = front->departures;
-        class = level_take(explorer, front, err);
+        found->departures = departures > found->departures ? departures : found->departures;
+        for (; next < end && class == MG_OK; next++) {
+            class = way_take(explorer, next, err);
+        }
+        end = explorer->node_count;
     }
     return class;
 }
@@ -651,21 +615,13 @@ static int compare(const void *a, const void *b)
 static enum mg_class explore(struct explorer *explorer, struct mg_err *err)
 {
     enum mg_class class = claims_compile(explorer, err);
-    class = class == MG_OK ? ways_take(explorer, err) : class;
+    class = class == MG_OK ? ways_take(explorer, false, err) : class;
+    if (class == MG_OK && explorer->found->has_parallel) {
+        class = ways_take(explorer, true, err);
+    }
     qsort(explorer->found->ends, (size_t)explorer->found->end_count, sizeof(explorer->found->ends[0]),
           compare);
     return class;
-}
-
-/* Each front begins with its root. */
-static bool fronts_make(struct explorer *explorer, uint64_t ways_max)
-{
-    explorer->ways_max = ways_max;
-    for (int i = 0; i < 2; i++) {
-        explorer->fronts[i] =
-            (struct front){.nodes = calloc(ways_max, sizeof(struct node)), .count = 1, .end = 1};
-    }
-    return explorer->fronts[0].nodes != NULL && explorer->fronts[1].nodes != NULL;
 }
 
 enum mg_class mg_explore(const struct mg_profile *profile, uint64_t ways_max,
@@ -676,8 +632,10 @@ enum mg_class mg_explore(const struct mg_profile *profile, uint64_t ways_max,
     ret_exploration->ends = calloc(MG_EXPLORE_ENDS_MAX, sizeof(ret_exploration->ends[0]));
     struct mg_arena *arena = mg_arena_create(ARENA_MAX_BYTES);
     enum mg_class class = MG_TRANSIENT;
-    bool has_fronts = explorer != NULL && fronts_make(explorer, ways_max);
-    if (has_fronts && ret_exploration->ends != NULL && arena != NULL) {
+    struct node *nodes = calloc(ways_max, sizeof(*nodes));
+    if (explorer != NULL && nodes != NULL && ret_exploration->ends != NULL && arena != NULL) {
+        explorer->nodes = nodes;
+        explorer->ways_max = ways_max;
         explorer->profile = profile;
         explorer->workflow = profile->workflow;
         explorer->plan = &profile->workflow->plan;
@@ -688,9 +646,7 @@ enum mg_class mg_explore(const struct mg_profile *profile, uint64_t ways_max,
         (void)mg_err_set(err, MG_TRANSIENT, "could not explore: no memory");
     }
     mg_arena_destroy(arena);
-    for (int i = 0; explorer != NULL && i < 2; i++) {
-        free(explorer->fronts[i].nodes);
-    }
+    free(nodes);
     free(explorer);
     if (class != MG_OK) {
         mg_exploration_finish(ret_exploration);

@@ -17,8 +17,8 @@
 
 #include "profile.h"
 
-#define MG_EXPLORE_MAX      1000000 /* ways: half a minute */
-#define MG_EXPLORE_ENDS_MAX 1024    /* different ends; further ones are counted */
+#define MG_EXPLORE_MAX      500000 /* ways with failures last, and as many with them first: half a minute */
+#define MG_EXPLORE_ENDS_MAX 1024   /* different ends; further ones are counted */
 
 enum mg_way_of_step {
     MG_STEP_WAY_NONE,
@@ -67,10 +67,10 @@ struct mg_exploration {
     int claim_count;
 };
 
-/* Explores the profile's workflow, in at most so many ways, of which there is one at least. A payload decides
- * the conditions; without one, or with a share between 0 % and 100 %, both are tried. So a signal that comes
- * in 0 % of the orders, or in all and in time, has one way. Choices are tried each. The caller ends with
- * mg_exploration_finish. MG_BAD_INPUT: a claim is wrong. MG_TRANSIENT: no memory. */
+/* Explores the profile's workflow, in at most so many ways with failures last, and with them first. A payload
+ * decides the conditions; without one, or with a share between 0 % and 100 %, both are tried. So a signal
+ * that comes in 0 % of the orders, or in all and in time, has one way. Choices are tried each. The caller
+ * ends with mg_exploration_finish. MG_BAD_INPUT: a claim is wrong. MG_TRANSIENT: no memory. */
 enum mg_class mg_explore(const struct mg_profile *profile, uint64_t ways_max,
                          struct mg_exploration *ret_exploration, struct mg_err *err) MG_MUSTCHECK;
 void mg_exploration_finish(struct mg_exploration *exploration);

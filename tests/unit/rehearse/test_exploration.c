@@ -141,7 +141,7 @@ START_TEST(too_many_ways_are_those_with_the_fewest_failures)
     claim("state.a == 'failed'");
     claim("end == 'compensated' && state.a == 'failed' && state.d == 'failed'");
     struct mg_err err = {MG_OK, ""};
-    ck_assert_int_eq(mg_explore(fixture_profile, 60, &found, &err), MG_OK);
+    ck_assert_int_eq(mg_explore(fixture_profile, 20, &found, &err), MG_OK);
     ck_assert(found.is_cut);
     ck_assert_int_eq(found.departures, 1);
     ck_assert_uint_eq(found.ways, 2 * (1 + 4 * 2)); /* failures last and first */
