@@ -15,7 +15,12 @@
  *
  * A step forward often sets right a clock that was set back. Deadlines from before the step back are then
  * judged by the clock that set them (core/spared.h). For this, a step back is remembered for a day; a process
- * that was started since, or had no answer while the clock was right, spares them like all others.
+ * that was started since, or had no answer while the clock was right, spares them like all others. Such a
+ * deadline is late by as much as the clock was set back, at most.
+ *
+ * The newest stored moment would tell such a process that a clock was higher. It does not tell which one set
+ * a deadline: after two steps back there is a third, and by the highest one its deadlines would be judged too
+ * early. A late deadline costs time, one judged early an attempt.
  */
 #ifndef MG_CORE_FAR_CLOCK_H
 #define MG_CORE_FAR_CLOCK_H

@@ -576,12 +576,13 @@ static enum mg_verdict callback_refused(struct mg_decider *decider, int index)
 }
 
 /* The service reports its work as done, and nothing of it counts or is still to be undone: it may have acted
- * after the undo, or after its refusal. That changes nothing by itself; a person is told. */
+ * after the undo, or after its refusal. Work under an earlier key never counts (law 8, derived identities).
+ * That changes nothing by itself; a person is told. */
 static enum mg_verdict callback_contradicts(struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
-    bool is_absent = step->state == MG_STEP_UNDONE || step->state == MG_STEP_SKIPPED ||
-                     (step->state == MG_STEP_FAILED && !step->is_maybe) ||
+    bool is_absent = decider->cause->signal.is_of_earlier || step->state == MG_STEP_UNDONE ||
+                     step->state == MG_STEP_SKIPPED || (step->state == MG_STEP_FAILED && !step->is_maybe) ||
                      (step->state == MG_STEP_PENDING && has_ended(&decider->order));
     if (!is_absent || step->attempt == 0) {
         return mg_decider_end(decider, MG_REFUSED, LATE);

@@ -162,6 +162,7 @@ struct mg_cause_facts {
 /* A signal to a step that waits, or the callback of a service that works on accepted work. */
 struct mg_cause_signal {
     enum mg_signal_fact fact;
+    bool is_of_earlier; /* a callback about a request under an earlier key: it counts for nothing */
 };
 
 struct mg_cause_turn {

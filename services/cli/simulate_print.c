@@ -485,8 +485,10 @@ static void claims_print(const struct mg_workflow *workflow, const struct mg_exp
         const struct mg_explored_claim *claim = &exploration->claims[i];
         mg_print(stdout, i == 0 ? "\n" : "");
         mg_print(stdout, "never %.*s: ", (int)claim->text.len, claim->text.data);
-        if (claim->count == 0) {
-            mg_print(stdout, "%s\n", exploration->is_cut ? "no counter-example so far" : "proved");
+        if (claim->count == 0 && exploration->is_cut) {
+            mg_print(stdout, "no counter-example with at most %d departures\n", exploration->departures);
+        } else if (claim->count == 0) {
+            mg_print(stdout, "proved\n");
         } else {
             mg_print(stdout, "FALSE in %llu ways\n  %s: %s\n", (unsigned long long)claim->count,
                      way_text(workflow, &claim->first, exploration->has_parallel, way),
@@ -497,9 +499,14 @@ static void claims_print(const struct mg_workflow *workflow, const struct mg_exp
 
 static void exploration_text(const struct mg_workflow *workflow, const struct mg_exploration *exploration)
 {
-    mg_print(stdout, "%llu ways of an order of %s, version %lld; %s\n\n",
-             (unsigned long long)exploration->ways, workflow->name, (long long)workflow->version,
-             exploration->is_cut ? "there are more, which were not taken" : "these are all");
+    mg_print(stdout, "%llu ways of an order of %s, version %lld; ", (unsigned long long)exploration->ways,
+             workflow->name, (long long)workflow->version);
+    if (exploration->is_cut) {
+        mg_print(stdout, "all with at most %d departures from the plain way, not all with more\n\n",
+                 exploration->departures);
+    } else {
+        mg_print(stdout, "these are all\n\n");
+    }
     explored_ends_print(workflow, exploration);
     claims_print(workflow, exploration);
 }
@@ -553,6 +560,7 @@ static enum mg_exit_code exploration_json(struct mg_cli *cli, const struct mg_wo
     mg_json_member_int(json, "version", workflow->version);
     mg_json_member_int(json, "ways", (int64_t)exploration->ways);
     mg_json_member_bool(json, "is_whole", !exploration->is_cut);
+    mg_json_member_int(json, "departures", exploration->departures);
     mg_json_member_array(json, "explored");
     for (int i = 0; i < exploration->end_count; i++) {
         explored_end_write(json, workflow, &exploration->ends[i]);

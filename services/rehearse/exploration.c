@@ -1,7 +1,7 @@
 /*
- * See exploration.h. A way is a list of choices. It is run from the start; a choice that the list does not
- * have yet is its first option. Then the last choice with a further option takes it, and all after it go. So
- * each reachable combination is run once, and nothing of a run is kept but its list.
+ * See exploration.h. A way is its departures: the choices that are not the first option. It is run from the
+ * start, and each choice after its last departure that has a further option is a way with one more. So each
+ * reachable combination is run once, and nothing of a run is kept but its last departure and its parent.
  */
 #include "exploration.h"
 
@@ -21,6 +21,14 @@
 #define UNTIL_MS        INT64_C(3600000)   /* of a moment that nothing gives */
 #define ARENA_MAX_BYTES ((size_t)1024 * 1024)
 #define WHY_MAX_BYTES   512
+/* A quarter of a minute for each order of failures, also of a wide workflow, whose ways have many. */
+#define ALL_CAUSES_MAX 16000000
+
+/* A way by its last departure; the root has none. */
+struct node {
+    uint32_t parent;
+    uint8_t at, chosen; /* which choice, and its option; 0: the root */
+};
 
 struct explorer {
     const struct mg_profile *profile;
@@ -30,11 +38,15 @@ struct explorer {
     const struct mg_expr *claims[MG_CLAIMS_MAX];
     struct mg_arena *arena;
     int16_t hash[ENDS_HASH]; /* index into the ends, plus one */
+    /* the ways with one order of failures, by their number of departures */
+    struct node *nodes;  /* owned: room for `ways_max` */
+    uint64_t node_count; /* may be more: the last ones are not kept */
+    uint64_t ways_max, causes, way_causes_max;
     /* the choices of the present way */
     struct {
         uint8_t chosen, options;
     } path[CHOICES_MAX];
-    int path_len, depth;
+    int depth;
     bool is_failure_first;
     /* the present order */
     struct mg_order order;
@@ -64,25 +76,8 @@ static int choose(struct explorer *explorer, int options)
     if (options <= 1 || explorer->depth >= CHOICES_MAX) {
         return 0;
     }
-    if (explorer->depth == explorer->path_len) {
-        explorer->path[explorer->path_len].chosen = 0;
-        explorer->path[explorer->path_len++].options = (uint8_t)options;
-    }
+    explorer->path[explorer->depth].options = (uint8_t)options;
     return explorer->path[explorer->depth++].chosen;
-}
-
-/* False: there is no further way. */
-static bool path_advance(struct explorer *explorer)
-{
-    while (explorer->path_len > 0) {
-        int last = explorer->path_len - 1;
-        if (explorer->path[last].chosen + 1 < explorer->path[last].options) {
-            explorer->path[last].chosen++;
-            return true;
-        }
-        explorer->path_len--;
-    }
-    return false;
 }
 
 /* ---- guards ---- */
@@ -438,6 +433,7 @@ static void order_run(struct explorer *explorer)
         (void)mg_bare_decide(&bare, &turn);
     }
     for (int i = 0; i < CAUSES_MAX; i++) {
+        explorer->causes++;
         int step = sent_next(explorer);
         int64_t due_ms = mg_bare_due_ms(&explorer->order);
         if (step >= 0 && explorer->plan->steps[step].is_signal) {
@@ -524,21 +520,63 @@ static enum mg_class claims_note(struct explorer *explorer, struct mg_err *err)
 
 /* ---- all ways ---- */
 
-static enum mg_class ways_take(struct explorer *explorer, uint64_t ways_max, struct mg_err *err)
+/* The choices of a way. Returns the number of the first that none of its departures has made. */
+static int path_set(struct explorer *explorer, uint64_t number)
 {
+    const struct node *node = &explorer->nodes[number];
+    int own = node->chosen != 0 ? node->at + 1 : 0;
+    memset(explorer->path, 0, sizeof(explorer->path));
+    for (; node->chosen != 0; node = &explorer->nodes[node->parent]) {
+        explorer->path[node->at].chosen = node->chosen;
+    }
+    return own;
+}
+
+static enum mg_class way_take(struct explorer *explorer, uint64_t number, struct mg_err *err)
+{
+    uint64_t before = explorer->causes;
+    int first = path_set(explorer, number);
+    order_begin(explorer);
+    order_run(explorer);
+    uint64_t causes = explorer->causes - before;
+    explorer->way_causes_max = causes > explorer->way_causes_max ? causes : explorer->way_causes_max;
+    explorer->found->ways++;
+    end_note(explorer);
+    for (int at = explorer->depth - 1; at >= first; at--) {
+        for (int option = 1; option < explorer->path[at].options; option++, explorer->node_count++) {
+            if (explorer->node_count < explorer->ways_max) {
+                explorer->nodes[explorer->node_count] =
+                    (struct node){(uint32_t)number, (uint8_t)at, (uint8_t)option};
+            }
+        }
+    }
+    return claims_note(explorer, err);
+}
+
+/* Ways with the same number of departures are all taken, or none. Of a second order of failures, none with
+ * more departures than of the first. */
+static enum mg_class ways_take(struct explorer *explorer, bool is_failure_first, struct mg_err *err)
+{
+    struct mg_exploration *found = explorer->found;
+    uint64_t next = 0, end = 1; /* the root */
     enum mg_class class = MG_OK;
-    explorer->path_len = 0;
-    do {
-        if (explorer->found->ways == ways_max) {
-            explorer->found->is_cut = true;
+    explorer->is_failure_first = is_failure_first;
+    explorer->node_count = end;
+    explorer->causes = 0;
+    for (int departures = 0; class == MG_OK && next < end; departures++) {
+        bool does_fit = end <= explorer->ways_max &&
+                        explorer->causes + (end - next) * explorer->way_causes_max <= ALL_CAUSES_MAX;
+        if (!does_fit || (found->is_cut && departures > found->departures)) {
+            found->is_cut = true;
+            found->departures = departures - 1;
             return MG_OK;
         }
-        order_begin(explorer);
-        order_run(explorer);
-        explorer->found->ways++;
-        end_note(explorer);
-        class = claims_note(explorer, err);
-    } while (class == MG_OK && path_advance(explorer));
+        found->departures = departures > found->departures ? departures : found->departures;
+        for (; next < end && class == MG_OK; next++) {
+            class = way_take(explorer, next, err);
+        }
+        end = explorer->node_count;
+    }
     return class;
 }
 
@@ -574,13 +612,12 @@ static int compare(const void *a, const void *b)
     return order != 0 ? order : (int)left->reason - (int)right->reason;
 }
 
-static enum mg_class explore(struct explorer *explorer, uint64_t ways_max, struct mg_err *err)
+static enum mg_class explore(struct explorer *explorer, struct mg_err *err)
 {
     enum mg_class class = claims_compile(explorer, err);
-    class = class == MG_OK ? ways_take(explorer, ways_max, err) : class;
-    if (class == MG_OK && explorer->found->has_parallel && !explorer->found->is_cut) {
-        explorer->is_failure_first = true;
-        class = ways_take(explorer, ways_max, err);
+    class = class == MG_OK ? ways_take(explorer, false, err) : class;
+    if (class == MG_OK && explorer->found->has_parallel) {
+        class = ways_take(explorer, true, err);
     }
     qsort(explorer->found->ends, (size_t)explorer->found->end_count, sizeof(explorer->found->ends[0]),
           compare);
@@ -595,17 +632,21 @@ enum mg_class mg_explore(const struct mg_profile *profile, uint64_t ways_max,
     ret_exploration->ends = calloc(MG_EXPLORE_ENDS_MAX, sizeof(ret_exploration->ends[0]));
     struct mg_arena *arena = mg_arena_create(ARENA_MAX_BYTES);
     enum mg_class class = MG_TRANSIENT;
-    if (explorer != NULL && ret_exploration->ends != NULL && arena != NULL) {
+    struct node *nodes = calloc(ways_max, sizeof(*nodes));
+    if (explorer != NULL && nodes != NULL && ret_exploration->ends != NULL && arena != NULL) {
+        explorer->nodes = nodes;
+        explorer->ways_max = ways_max;
         explorer->profile = profile;
         explorer->workflow = profile->workflow;
         explorer->plan = &profile->workflow->plan;
         explorer->found = ret_exploration;
         explorer->arena = arena;
-        class = explore(explorer, ways_max, err);
+        class = explore(explorer, err);
     } else {
         (void)mg_err_set(err, MG_TRANSIENT, "could not explore: no memory");
     }
     mg_arena_destroy(arena);
+    free(nodes);
     free(explorer);
     if (class != MG_OK) {
         mg_exploration_finish(ret_exploration);

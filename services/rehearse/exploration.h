@@ -7,14 +7,18 @@
  *
  * Where calls and waits for signals are under way side by side, each way is taken twice: the failures end
  * first, and last.
+ *
+ * In the plain way each call is done, each condition holds, and each signal comes in time. All others depart
+ * from it in one step or more. Those with few departures are taken first, so that an example is a simple one.
+ * Of a workflow with too many ways, all with up to a number of departures are taken.
  */
 #ifndef MG_REHEARSE_EXPLORATION_H
 #define MG_REHEARSE_EXPLORATION_H
 
 #include "profile.h"
 
-#define MG_EXPLORE_MAX      1000000 /* ways; half a minute for a wide workflow */
-#define MG_EXPLORE_ENDS_MAX 1024    /* different ends; further ones are counted */
+#define MG_EXPLORE_MAX      500000 /* ways with failures last, and as many with them first: half a minute */
+#define MG_EXPLORE_ENDS_MAX 1024   /* different ends; further ones are counted */
 
 enum mg_way_of_step {
     MG_STEP_WAY_NONE,
@@ -53,7 +57,8 @@ struct mg_explored_claim {
 
 struct mg_exploration {
     uint64_t ways;
-    bool is_cut;       /* there are more ways than MG_EXPLORE_MAX */
+    bool is_cut;       /* there are more ways than time: not all with more `departures` are taken */
+    int departures;    /* the most of the ways that are taken: all with so many or fewer */
     bool has_parallel; /* some calls or waits for signals were under way side by side */
     struct mg_explored_end *ends;
     int end_count;
@@ -62,10 +67,10 @@ struct mg_exploration {
     int claim_count;
 };
 
-/* Explores the profile's workflow. A payload decides the conditions; without one, or with a share between 0 %
- * and 100 %, both are tried. So a signal that comes in 0 % of the orders, or in all and in time, has one way.
- * Choices are tried each. The caller ends with mg_exploration_finish. MG_BAD_INPUT: a claim is wrong.
- * MG_TRANSIENT: no memory. */
+/* Explores the profile's workflow, in at most so many ways with failures last, and with them first. A payload
+ * decides the conditions; without one, or with a share between 0 % and 100 %, both are tried. So a signal
+ * that comes in 0 % of the orders, or in all and in time, has one way. Choices are tried each. The caller
+ * ends with mg_exploration_finish. MG_BAD_INPUT: a claim is wrong. MG_TRANSIENT: no memory. */
 enum mg_class mg_explore(const struct mg_profile *profile, uint64_t ways_max,
                          struct mg_exploration *ret_exploration, struct mg_err *err) MG_MUSTCHECK;
 void mg_exploration_finish(struct mg_exploration *exploration);

@@ -389,7 +389,8 @@ enum mg_callback_end mg_callback_decide(struct mg_batch *batch, struct mg_item *
     }
     bool is_refused = reply->outcome == MG_OUTCOME_PERMANENT;
     const struct mg_step *before = &fold->record->order.steps[step];
-    bool has_end = mg_step_is_backward(before) || before->state == MG_STEP_DONE ||
+    bool is_of_earlier = item->command->generation < before->generation;
+    bool has_end = is_of_earlier || mg_step_is_backward(before) || before->state == MG_STEP_DONE ||
                    before->state == MG_STEP_SKIPPED || before->state == MG_STEP_FAILED;
     if (reply->outcome != MG_OUTCOME_DONE && !is_refused) {
         item->why = has_end ? "late: the step has its end"
@@ -398,7 +399,8 @@ enum mg_callback_end mg_callback_decide(struct mg_batch *batch, struct mg_item *
     }
     struct mg_cause cause = {.kind = MG_CAUSE_SIGNAL,
                              .step = step,
-                             .signal = {.fact = is_refused ? MG_SIGNAL_FACT_REFUSED : MG_SIGNAL_FACT_DONE}};
+                             .signal = {.fact = is_refused ? MG_SIGNAL_FACT_REFUSED : MG_SIGNAL_FACT_DONE,
+                                        .is_of_earlier = is_of_earlier}};
     struct mg_step_record after = fold->record->steps[step];
     const struct mg_brought brought = {.step = &after};
     struct mg_story story = {.by = mg_slice_of(by)};
@@ -406,7 +408,8 @@ enum mg_callback_end mg_callback_decide(struct mg_batch *batch, struct mg_item *
     if (reply->error_text[0] != '\0') {
         story.reason = mg_slice_of(reply->error_text);
     }
-    switch (mg_fold_cause(batch, item, &cause, &brought, story)) {
+    item->why = "late: the callback is for an earlier request of the step";
+    switch (is_of_earlier ? MG_REFUSED : mg_fold_cause(batch, item, &cause, &brought, story)) {
     case MG_GO:
         return MG_CALLBACK_TAKEN;
     case MG_STALE_CAUSE:

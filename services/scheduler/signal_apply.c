@@ -336,8 +336,8 @@ static void callback_apply(struct mg_batch *batch, struct mg_item *item)
         answer_invalid(batch, item, false, "the step takes no callback");
         return;
     }
-    if (command->generation != item->fold->record->order.steps[step].generation) {
-        answer(batch, item, MG_SIGNAL_LATE, "late: the callback is for an earlier request of the step");
+    if (command->generation > item->fold->record->order.steps[step].generation) {
+        answer(batch, item, MG_SIGNAL_LATE, "late: the order knows of no such request of the step");
         return;
     }
     switch (mg_callback_decide(batch, item, step)) {

@@ -5,7 +5,6 @@
  * and clock, so a slot that two leaders send, or one leader twice, is one order.
  */
 #include "base/clock.h"
-#include "base/log.h"
 #include "io/store/schedules.h"
 #include "supervisor.h"
 
@@ -20,16 +19,10 @@ static void slots_answered(void *arg, bool is_leader, int64_t now_ms, const stru
                            int count, const struct mg_err *err)
 {
     struct mg_supervisor *supervisor = arg;
-    supervisor->is_asking_slots = false;
-    if (!supervisor->is_leader || supervisor->is_stopping) {
+    if (!mg_supervisor_answered(supervisor, &supervisor->is_asking_slots, &supervisor->slots_failure_logged,
+                                "could not query the schedules", err)) {
         return;
     }
-    if (err != NULL) {
-        mg_log(mg_once_set(&supervisor->slots_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
-               "could not query the schedules", MG_LOG_TEXT("reason", err->text));
-        return;
-    }
-    mg_once_reset(&supervisor->slots_failure_logged);
     if (!is_leader) {
         return; /* the next sweep detects it, too */
     }

@@ -228,19 +228,14 @@ static void count_answered(void *arg, const struct mg_rows *rows, const struct m
     struct mg_supervisor *supervisor = arg;
     int64_t took_us = mg_clock_boot_us() - supervisor->counting_since_boot_us;
     int64_t next_ms = mg_clock_rest_ms(took_us / 1000, COUNT_REST_FACTOR, COUNT_REST_MAX_MS);
-    supervisor->is_counting = false;
-    if (!supervisor->is_leader || supervisor->is_stopping) {
-        return;
+    if (supervisor->is_leader && !supervisor->is_stopping) {
+        mg_timer_start(supervisor->count_timer, next_ms > COUNT_PERIOD_MS ? next_ms : COUNT_PERIOD_MS, 0);
     }
-    mg_timer_start(supervisor->count_timer, next_ms > COUNT_PERIOD_MS ? next_ms : COUNT_PERIOD_MS, 0);
-    if (err != NULL) {
-        mg_log(mg_once_set(&supervisor->count_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
-               "could not count open orders and alerts; their metrics are missing",
-               MG_LOG_TEXT("reason", err->text));
+    if (!mg_supervisor_answered(supervisor, &supervisor->is_counting, &supervisor->count_failure_logged,
+                                "could not count open orders and alerts; their metrics are missing", err)) {
         counted_silence(supervisor);
         return;
     }
-    mg_once_reset(&supervisor->count_failure_logged);
     mg_metric_observe(supervisor->count_seconds, (double)took_us / 1e6);
     for (int i = 0; i < supervisor->counted_count; i++) {
         mg_metric_set(supervisor->counted[i], 0);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/progress.h"
 #include "supervisor.h"
 
@@ -49,16 +48,11 @@ static void answered(void *arg, const struct mg_rows *rows, const struct mg_err 
     struct mg_supervisor *supervisor = arg;
     char text[640];
     bool is_found = false;
-    supervisor->is_processes_asking = false;
-    if (!supervisor->is_leader || supervisor->is_stopping) {
+    if (!mg_supervisor_answered(supervisor, &supervisor->is_processes_asking,
+                                &supervisor->processes_failure_logged,
+                                "could not query the heartbeats of processes", err)) {
         return;
     }
-    if (err != NULL) {
-        mg_log(mg_once_set(&supervisor->processes_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
-               "could not query the heartbeats of processes", MG_LOG_TEXT("reason", err->text));
-        return;
-    }
-    mg_once_reset(&supervisor->processes_failure_logged);
     for (int row = 0; row < mg_rows_count(rows) && !is_found; row++) {
         is_found = row_judge(rows, row, text, sizeof(text));
     }

@@ -5,7 +5,6 @@
  */
 #include <stdio.h>
 
-#include "base/log.h"
 #include "supervisor.h"
 
 /* A look reads only lines with a head that has not begun: none, as a rule. */
@@ -19,6 +18,12 @@
 enum { TURN_ORDER_ID, TURN_GENERATION };
 enum { LINES_WAITING, LINES_OLDEST, LINES_HELD, LINES_ORDER_ID, LINES_OTHERS };
 
+static void lines_silence(struct mg_supervisor *supervisor)
+{
+    mg_metric_silence(supervisor->lines_waiting);
+    mg_metric_silence(supervisor->line_oldest);
+}
+
 void mg_supervisor_lines_make(struct mg_supervisor *supervisor)
 {
     supervisor->lines_waiting =
@@ -27,8 +32,7 @@ void mg_supervisor_lines_make(struct mg_supervisor *supervisor)
     supervisor->line_oldest =
         mg_metrics_series(supervisor->metrics, MG_GAUGE, "makegood_line_oldest_seconds", NULL,
                           "how long the first of the orders that wait in lines has waited");
-    mg_metric_silence(supervisor->lines_waiting);
-    mg_metric_silence(supervisor->line_oldest);
+    lines_silence(supervisor);
 }
 
 /* ---- turns ---- */
@@ -36,16 +40,10 @@ void mg_supervisor_lines_make(struct mg_supervisor *supervisor)
 static void turns_answered(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
     struct mg_supervisor *supervisor = arg;
-    supervisor->is_turns_asking = false;
-    if (!supervisor->is_leader || supervisor->is_stopping) {
+    if (!mg_supervisor_answered(supervisor, &supervisor->is_turns_asking, &supervisor->turns_failure_logged,
+                                "could not look for turns that were not taken", err)) {
         return;
     }
-    if (err != NULL) {
-        mg_log(mg_once_set(&supervisor->turns_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
-               "could not look for turns that were not taken", MG_LOG_TEXT("reason", err->text));
-        return;
-    }
-    mg_once_reset(&supervisor->turns_failure_logged);
     bool has_room = true;
     for (int row = 0; has_room && row < mg_rows_count(rows); row++) {
         struct mg_due due = {.ask = MG_CAUSE_TURN};
@@ -88,21 +86,12 @@ static void held_note(struct mg_supervisor *supervisor, const struct mg_rows *ro
 static void lines_answered(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
     struct mg_supervisor *supervisor = arg;
-    supervisor->is_lines_asking = false;
-    if (!supervisor->is_leader || supervisor->is_stopping) {
+    if (!mg_supervisor_answered(supervisor, &supervisor->is_lines_asking, &supervisor->lines_failure_logged,
+                                "could not count the orders in lines; their metrics are missing", err) ||
+        mg_rows_count(rows) == 0) {
+        lines_silence(supervisor);
         return;
     }
-    if (err != NULL) {
-        mg_log(mg_once_set(&supervisor->lines_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
-               "could not count the orders in lines; their metrics are missing",
-               MG_LOG_TEXT("reason", err->text));
-    }
-    if (err != NULL || mg_rows_count(rows) == 0) {
-        mg_metric_silence(supervisor->lines_waiting);
-        mg_metric_silence(supervisor->line_oldest);
-        return;
-    }
-    mg_once_reset(&supervisor->lines_failure_logged);
     mg_metric_set(supervisor->lines_waiting, mg_supervisor_row_number(rows, 0, LINES_WAITING));
     mg_metric_set(supervisor->line_oldest, mg_supervisor_row_number(rows, 0, LINES_OLDEST) / 1000.0);
     held_note(supervisor, rows);
@@ -134,6 +123,5 @@ void mg_supervisor_lines_stop(struct mg_supervisor *supervisor)
 {
     mg_supervisor_timer_end(supervisor->turns_timer);
     mg_supervisor_timer_end(supervisor->lines_timer);
-    mg_metric_silence(supervisor->lines_waiting);
-    mg_metric_silence(supervisor->line_oldest);
+    lines_silence(supervisor);
 }

@@ -2,7 +2,6 @@
  * The numbers of each minute (io/store/minutes.h): how many calls a service answers and how quickly, and how
  * many orders are accepted and end. No order waits for them, and no decision depends on them.
  */
-#include "base/log.h"
 #include "io/store/minutes.h"
 #include "supervisor.h"
 
@@ -12,14 +11,9 @@
 static void minutes_answered(void *arg, const struct mg_err *err)
 {
     struct mg_supervisor *supervisor = arg;
-    supervisor->is_minutes_asking = false;
-    if (err == NULL) {
-        mg_once_reset(&supervisor->minutes_failure_logged);
-    } else if (supervisor->is_leader && !supervisor->is_stopping) {
-        mg_log(mg_once_set(&supervisor->minutes_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
-               "could not count the calls and orders of this minute; they are added later",
-               MG_LOG_TEXT("reason", err->text));
-    }
+    (void)mg_supervisor_answered(
+        supervisor, &supervisor->is_minutes_asking, &supervisor->minutes_failure_logged,
+        "could not count the calls and orders of this minute; they are added later", err);
 }
 
 static void minutes_count(void *arg)

@@ -5,7 +5,6 @@
  */
 #include "base/clock.h"
 #include "base/failpoint.h"
-#include "base/log.h"
 #include "io/store/owed.h"
 #include "supervisor.h"
 
@@ -13,18 +12,10 @@ static void owed_answered(void *arg, bool is_leader, const struct mg_due *dues, 
                           const struct mg_err *err)
 {
     struct mg_supervisor *supervisor = arg;
-    supervisor->is_asking_owed = false;
-    if (!supervisor->is_leader || supervisor->is_stopping) {
-        return;
-    }
-    if (err != NULL) {
-        mg_log(mg_once_set(&supervisor->owed_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
-               "could not query owed statuses", MG_LOG_TEXT("reason", err->text));
-    } else {
-        mg_once_reset(&supervisor->owed_failure_logged);
-    }
-    if (!is_leader) {
-        return; /* the next sweep detects it, too */
+    if (!mg_supervisor_answered(supervisor, &supervisor->is_asking_owed, &supervisor->owed_failure_logged,
+                                "could not query owed statuses", err) ||
+        !is_leader) {
+        return; /* the next sweep detects another leader, too */
     }
     if (count > 0) {
         MG_FAILPOINT(SUPERVISOR_SWEPT);

@@ -191,16 +191,10 @@ static void turn_pass(struct mg_supervisor *supervisor)
 static void parked_answered(void *arg, const struct mg_parked_answer *answer, const struct mg_err *err)
 {
     struct mg_supervisor *supervisor = arg;
-    supervisor->is_parked_asking = false;
-    if (!supervisor->is_leader || supervisor->is_stopping) {
+    if (!mg_supervisor_answered(supervisor, &supervisor->is_parked_asking, &supervisor->parked_failure_logged,
+                                "could not query parked steps", err)) {
         return;
     }
-    if (err != NULL) {
-        mg_log(mg_once_set(&supervisor->parked_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
-               "could not query parked steps", MG_LOG_TEXT("reason", err->text));
-        return;
-    }
-    mg_once_reset(&supervisor->parked_failure_logged);
     if (!answer->is_leader) {
         mg_supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
         return;

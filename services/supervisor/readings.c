@@ -43,6 +43,24 @@ bool mg_supervisor_clock_read(struct mg_supervisor *supervisor, int64_t now_ms, 
     return by_ms > 0;
 }
 
+/* ---- answers to a leader's questions ---- */
+
+bool mg_supervisor_answered(const struct mg_supervisor *supervisor, bool *is_asking,
+                            struct mg_once *failure_logged, const char *failure, const struct mg_err *err)
+{
+    *is_asking = false;
+    if (!supervisor->is_leader || supervisor->is_stopping) {
+        return false;
+    }
+    if (err != NULL) {
+        mg_log(mg_once_set(failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG, failure,
+               MG_LOG_TEXT("reason", err->text));
+    } else {
+        mg_once_reset(failure_logged);
+    }
+    return err == NULL;
+}
+
 /* ---- the timers of a leader's duties ---- */
 
 bool mg_supervisor_timer_begin(struct mg_supervisor *supervisor, struct mg_timer **timer, mg_loop_fn *fn,

@@ -211,16 +211,9 @@ static void rows_send(struct mg_supervisor *supervisor, const struct mg_rows *ro
 static void relay_answered(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
     struct mg_supervisor *supervisor = arg;
-    supervisor->is_relay_asking = false;
-    if (!supervisor->is_leader || supervisor->is_stopping) {
-        return;
-    }
-    if (err != NULL) {
-        mg_log(mg_once_set(&supervisor->relay_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
-               "could not read service states and operator settings; agents keep the last ones",
-               MG_LOG_TEXT("reason", err->text));
-    } else {
-        mg_once_reset(&supervisor->relay_failure_logged);
+    if (mg_supervisor_answered(
+            supervisor, &supervisor->is_relay_asking, &supervisor->relay_failure_logged,
+            "could not read service states and operator settings; agents keep the last ones", err)) {
         rows_send(supervisor, rows);
     }
 }

@@ -329,6 +329,11 @@ void mg_supervisor_count_session(void *arg, bool is_up, const char *reason); /* 
 void mg_supervisor_queue_seen(struct mg_supervisor *supervisor, const char *queue, int64_t ready,
                               int64_t consumers);
 
+/* A leader's question is over. True: its answer counts. A failure is logged as a warning once until the next
+ * answer. */
+bool mg_supervisor_answered(const struct mg_supervisor *supervisor, bool *is_asking,
+                            struct mg_once *failure_logged, const char *failure, const struct mg_err *err);
+
 /* The timer of a duty, made at its first begin. False: no memory. */
 bool mg_supervisor_timer_begin(struct mg_supervisor *supervisor, struct mg_timer **timer, mg_loop_fn *fn,
                                int64_t first_ms, int64_t period_ms);

@@ -257,17 +257,13 @@ static int64_t parked_most(const struct mg_supervisor *supervisor)
 static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, const struct mg_err *err)
 {
     struct mg_supervisor *supervisor = arg;
-    supervisor->is_sweeping = false;
-    if (!supervisor->is_leader || supervisor->is_stopping) {
+    if (supervisor->is_leader && !supervisor->is_stopping) {
+        duration_note(supervisor, err == NULL);
+    }
+    if (!mg_supervisor_answered(supervisor, &supervisor->is_sweeping, &supervisor->failure_logged,
+                                "could not sweep", err)) {
         return;
     }
-    duration_note(supervisor, err == NULL);
-    if (err != NULL) {
-        mg_log(mg_once_set(&supervisor->failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG, "could not sweep",
-               MG_LOG_TEXT("reason", err->text));
-        return;
-    }
-    mg_once_reset(&supervisor->failure_logged);
     if (!answer->is_leader) {
         mg_supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
         return;

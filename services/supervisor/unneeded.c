@@ -3,7 +3,6 @@
  * Their cause stands, but no order waits for it. The alerts found here are closed with the others (watch.c).
  * Schedulers open one again as soon as an order's step has to wait for it.
  */
-#include "base/log.h"
 #include "supervisor.h"
 
 /* Seldom: only an operator reads the result. The report costs nothing while no such alert is open. */
@@ -12,22 +11,14 @@
 static void answered(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
     struct mg_supervisor *supervisor = arg;
-    supervisor->is_unneeded_asking = false;
-    if (!supervisor->is_leader || supervisor->is_stopping) {
-        return;
-    }
-    if (err != NULL) {
-        mg_log(mg_once_set(&supervisor->unneeded_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
-               "could not query alerts that no order needs; they stay open",
-               MG_LOG_TEXT("reason", err->text));
-    } else {
-        mg_once_reset(&supervisor->unneeded_failure_logged);
-    }
+    bool is_answered = mg_supervisor_answered(
+        supervisor, &supervisor->is_unneeded_asking, &supervisor->unneeded_failure_logged,
+        "could not query alerts that no order needs; they stay open", err);
     if (supervisor->unneeded_written > 0) {
         return; /* a write is under way that refers to them by their places */
     }
     supervisor->unneeded_count = 0;
-    for (int row = 0; err == NULL && row < mg_rows_count(rows) && row < MG_SUPERVISOR_UNNEEDED_MAX; row++) {
+    for (int row = 0; is_answered && row < mg_rows_count(rows) && row < MG_SUPERVISOR_UNNEEDED_MAX; row++) {
         mg_supervisor_row_text(rows, row, 0, supervisor->unneeded[supervisor->unneeded_count++],
                                MG_NAME_MAX + 1);
     }

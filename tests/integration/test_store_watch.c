@@ -22,6 +22,7 @@
 #define PAGES_STEPS   (12L * MG_STEPS_COUNTED_ORDERS)
 #define PAGES_OPEN    700
 #define PAGES_FAILING 400
+#define PAGES_MOVED   1800 /* each open row, its step, and the row again by its key */
 #define PAGES_KEY     100
 #define PAGES_LIST    500 /* fifty rows, each with a step */
 #define PAGES_SMALL   60
@@ -130,6 +131,7 @@ static const struct mg_watched {
     {MG_REPORT_ACCEPTED, "", PAGES_SMALL, false},
     {MG_REPORT_OLDEST, "('50')", PAGES_OPEN, true},
     /* the lists of the tool */
+    {MG_REPORT_STUCK, "", PAGES_MOVED, true},
     {MG_REPORT_ORDERS, "(" NOTHING ", '50', '', '')", PAGES_LIST, true},
     {MG_REPORT_ORDERS, "('error', '', '', '', '', '50', '', '')", PAGES_LIST, true},
     {MG_REPORT_ORDERS, "('processing', '', '', '', '', '50', '', '')", PAGES_OPEN, true},

@@ -276,6 +276,19 @@ START_TEST(work_that_counts_as_done_is_no_alert)
 }
 END_TEST
 
+/* Catches: work under an earlier key that is done after all, unseen while the work of a new key is out. */
+START_TEST(work_under_an_earlier_key_is_an_alert_and_ends_nothing)
+{
+    work_accept();
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ACCEPTED), MG_GO);
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_SIGNAL,
+                                              .signal = {MG_SIGNAL_FACT_KEPT, .is_of_earlier = true}}),
+                     MG_GO);
+    ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_LATE_CALLBACK));
+    ck_assert(order.steps[0].is_accepted && order.steps[0].state != MG_STEP_DONE); /* the new work goes on */
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("decide_signal");
@@ -300,6 +313,7 @@ int main(void)
     tcase_add_test(cases, a_callback_before_its_step_is_called_may_come_again);
     tcase_add_test(cases, work_that_is_reported_done_after_its_undo_is_an_alert);
     tcase_add_test(cases, work_that_counts_as_done_is_no_alert);
+    tcase_add_test(cases, work_under_an_earlier_key_is_an_alert_and_ends_nothing);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

@@ -22,11 +22,16 @@
     "\"undo\":\"none\"},{\"step\":\"charge\",\"service\":\"payment\",\"after\":[\"approve\"],"                \
     "\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"}]}"
 
-static void call_back(const char *callback_id, const char *payload)
+static void call_back_of(int generation, const char *callback_id, const char *payload)
 {
     stage_act(
-        "%s o1 signal step=charge generation=0 by=callback payload=%s to=amq.gen-1 via=makegood.callbacks",
-        callback_id, payload);
+        "%s o1 signal step=charge generation=%d by=callback payload=%s to=amq.gen-1 via=makegood.callbacks",
+        callback_id, generation, payload);
+}
+
+static void call_back(const char *callback_id, const char *payload)
+{
+    call_back_of(0, callback_id, payload);
 }
 
 static bool was_told(const char *text)
@@ -104,6 +109,36 @@ START_TEST(a_second_callback_about_work_that_counts_is_no_alert)
 }
 END_TEST
 
+/* Would catch: two payments of one order, of which the one under the refused request's key is told to nobody;
+ * one that ends the step although its key has another request. */
+START_TEST(work_of_an_earlier_request_is_an_alert_and_ends_nothing)
+{
+    fake_store.definition = CALLED;
+    stage_begin("o1");
+    stage_answer("o1.reserve#1");
+    stage_answer("o1.charge#1 permanent over");
+    stage_act("c-1 o1 restart by=ann reason=again");
+    ck_assert_int_eq(fake_store_order("o1")->order.steps[1].generation, 1);
+    stage_answer("o1.charge#2 accepted maybe over");
+    ck_assert_int_eq(stage_step("o1", 1), MG_STEP_WAITING);
+    int alerts = fake_broker_count("alert");
+    for (int i = 0; i < 2; i++) {
+        call_back("b-1", "{\"sum\":14.00}");
+        ck_assert(was_told("\"late\""));
+    }
+    ck_assert_int_eq(fake_broker_count("alert"), alerts + 1);
+    ck_assert(strstr(fake_broker_last("alert")->body, "\"late_callback\"") != NULL);
+    ck_assert_int_eq(stage_step("o1", 1), MG_STEP_WAITING);
+    call_back_of(2, "b-2", "1"); /* the database has lost that request */
+    ck_assert(was_told("\"late\""));
+    ck_assert_int_eq(fake_broker_count("alert"), alerts + 1);
+    call_back_of(1, "b-3", "1");
+    ck_assert(was_told("\"taken\""));
+    struct mg_slice open = fake_store_order("o1")->steps[1].open;
+    ck_assert(open.data != NULL && memmem(open.data, open.len, "14.00", 5) != NULL);
+}
+END_TEST
+
 static void search(void)
 {
     fake_clock_pass(30000);
@@ -174,6 +209,7 @@ int main(void)
     tcase_add_test(tests, a_callback_before_the_call_may_come_again);
     tcase_add_test(tests, work_that_is_done_after_its_undo_is_an_alert_with_the_body_kept);
     tcase_add_test(tests, a_second_callback_about_work_that_counts_is_no_alert);
+    tcase_add_test(tests, work_of_an_earlier_request_is_an_alert_and_ends_nothing);
     tcase_add_test(tests, a_lost_look_is_made_again_within_half_a_minute);
     tcase_add_test(tests, a_signal_makes_its_effects_again_although_its_order_changes_meanwhile);
     suite_add_tcase(suite, tests);
