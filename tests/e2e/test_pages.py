@@ -113,6 +113,7 @@ def a_users_passwords_become_definitions(_s, reader):
 
 def orders_pass_the_gateway(s, reader):
     gateway = Gateway(s, tokens=[("submit,read,cancel,signal", "shop", TOKENS["shop"])])
+    gateway.process.wait_ready()
     reader.environment["token"] = TOKENS["shop"]
     (reader.folder / "orders.ndjson").write_text('{"order_id": "third", "workflow": "three", "payload": {"n": 3}}\n', encoding="ascii")
     s.cluster.tool("broker", "apply", "--client", "shop")
