@@ -50,8 +50,7 @@ static enum mg_exit_code absence_check(const char *folder, const char *language)
         }
         if (is_wanted(file, language) && lstat(path, &found) == 0) {
             return mg_cli_fail(MG_EXIT_CONFLICT,
-                               "%.300s is there already; give a folder without it, since "
-                               "nothing is overwritten",
+                               "%.300s is there already, and nothing is overwritten; give another folder",
                                path);
         }
     }

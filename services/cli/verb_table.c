@@ -143,14 +143,12 @@ void mg_verb_refuse(const char *noun, const char *name, char *ret_text, size_t s
     const struct mg_verb *meant = verb_meant(noun, name != NULL ? name : "");
     const char *near = mg_noun_find(noun) == NULL ? noun_near(noun) : NULL;
     char text[MG_VERB_NAME_SIZE];
-    if (noun[0] == '-') {
-        (void)snprintf(ret_text, size, "%.80s: options come after the verb; see makegood --help", noun);
-        return;
-    }
     int len = snprintf(ret_text, size, "there is no verb \"%.80s%s%.80s\"; ", noun, name != NULL ? " " : "",
                        name != NULL ? name : "");
     size_t at = len > 0 && (size_t)len < size ? (size_t)len : 0;
-    if (meant != NULL || near != NULL) {
+    if (noun[0] == '-') {
+        (void)snprintf(ret_text + at, size - at, "options come after the verb; see makegood --help");
+    } else if (meant != NULL || near != NULL) {
         (void)snprintf(ret_text + at, size - at, "did you mean \"makegood %s\"? See makegood --help",
                        meant != NULL ? mg_verb_name(meant, text) : near);
     } else {
