@@ -129,7 +129,8 @@ const char *mg_json_nearest(const char *const *names, struct mg_slice name)
             continue;
         }
         unsigned d = distance(name.data, name.len, *names, len);
-        if (d < best) {
+        bool is_alike = name.len > 1 && len > 1 && memcmp(name.data, *names, 2) == 0; /* so they begin */
+        if (d < best || (d == best && nearest != NULL && is_alike)) {
             best = d;
             nearest = *names;
         }
@@ -363,14 +364,15 @@ bool mg_json_get_bool(const struct mg_json_object *object, const char *name, enu
 int64_t mg_json_get_duration(const struct mg_json_object *object, const char *name, int64_t max_ms,
                              int64_t absent_ms)
 {
-    struct mg_slice value = mg_json_get_typed(object, name, MG_OPTIONAL, MG_JSON_STRING);
+    struct mg_slice value = mg_json_get(object, name, MG_OPTIONAL);
     char text[WORD_MAX + 1], max_text[WORD_MAX];
 
     if (value.data == NULL) {
         return absent_ms;
     }
-    bool is_whole = copy_string(value, text, sizeof(text));
-    int64_t ms = is_whole && text[0] >= '1' && text[0] <= '9' ? mg_duration_parse(text) : -1;
+    bool is_text = mg_json_type_of(value) == MG_JSON_STRING;
+    bool is_whole = (is_text ? copy_string : number_text)(value, text, sizeof(text));
+    int64_t ms = is_text && is_whole && text[0] >= '1' && text[0] <= '9' ? mg_duration_parse(text) : -1;
     if (ms < 1) {
         mg_json_member_fault(
             object, MG_BAD_INPUT, name,
@@ -406,14 +408,9 @@ int mg_json_word_of(const struct mg_json_object *object, const char *name, struc
 int mg_json_get_word(const struct mg_json_object *object, const char *name, enum mg_json_need need,
                      const char *const *words, enum mg_class unknown, int absent)
 {
-    struct mg_slice value = mg_json_get(object, name, need);
+    struct mg_slice value = mg_json_get_typed(object, name, need, MG_JSON_STRING);
     if (value.data == NULL) {
-        return need == MG_REQUIRED ? -1 : absent;
-    }
-    if (mg_json_type_of(value) != MG_JSON_STRING) {
-        mg_json_member_fault(object, MG_BAD_INPUT, name, "%s; a string is expected",
-                             mg_json_type_name(mg_json_type_of(value)));
-        return -1;
+        return need == MG_REQUIRED || mg_json_get(object, name, need).data != NULL ? -1 : absent;
     }
     return mg_json_word_of(object, name, value, words, unknown);
 }

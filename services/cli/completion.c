@@ -145,10 +145,12 @@ static void nouns_complete(void)
 
 void mg_completion_print(int count, char **words)
 {
+    struct mg_tool_context context;
+    struct mg_err err;
     const struct mg_verb *verb = count > 1 ? mg_verb_find(words[0], count > 2 ? words[1] : NULL) : NULL;
     if (count < 2) {
         nouns_complete();
-    } else if (verb != NULL) {
+    } else if (verb != NULL && mg_tool_context_apply(count - 1, words, false, &context, &err) == MG_OK) {
         argument_complete(verb, words[count - 2], words[count - 1]);
     } else if (count == 2) {
         verbs_complete(words[0]);

@@ -28,9 +28,9 @@ static bool is_language(const char *language)
     return false;
 }
 
-static bool path_make(const char *folder, const char *name, size_t name_len, char ret_path[PATH_MAX])
+static bool path_make(const char *folder, const char *name, char ret_path[PATH_MAX])
 {
-    int len = snprintf(ret_path, PATH_MAX, "%s/%.*s", folder, (int)name_len, name);
+    int len = snprintf(ret_path, PATH_MAX, "%s/%s", folder, name);
     return len > 0 && len < PATH_MAX;
 }
 
@@ -45,22 +45,28 @@ static enum mg_exit_code absence_check(const char *folder, const char *language)
     char path[PATH_MAX];
     struct stat found;
     for (const struct mg_project_file *file = MG_PROJECT_FILES; file->name != NULL; file++) {
-        if (!path_make(folder, file->name, strlen(file->name), path)) {
+        if (!path_make(folder, file->name, path)) {
             return mg_cli_fail(MG_EXIT_USAGE, "the path of the folder is too long");
         }
         if (is_wanted(file, language) && lstat(path, &found) == 0) {
             return mg_cli_fail(MG_EXIT_CONFLICT,
-                               "%.300s is there already; give a folder without it, since "
-                               "nothing is overwritten",
+                               "%.300s is there already, and nothing is overwritten; give another folder",
                                path);
         }
     }
     return MG_EXIT_DONE;
 }
 
-static enum mg_exit_code folder_make(const char *path)
+/* All folders above a file. */
+static enum mg_exit_code folders_make(char *path)
 {
-    return mkdir(path, 0777) == 0 || errno == EEXIST ? MG_EXIT_DONE : path_fail("make the folder", path);
+    enum mg_exit_code code = MG_EXIT_DONE;
+    for (char *slash = path; code == MG_EXIT_DONE && (slash = strchr(slash + 1, '/')) != NULL;) {
+        *slash = '\0';
+        code = mkdir(path, 0777) == 0 || errno == EEXIST ? MG_EXIT_DONE : path_fail("make the folder", path);
+        *slash = '/';
+    }
+    return code;
 }
 
 static enum mg_exit_code bytes_write(const struct mg_project_file *file, const char *path)
@@ -76,12 +82,8 @@ static enum mg_exit_code bytes_write(const struct mg_project_file *file, const c
 static enum mg_exit_code file_write(const struct mg_project_file *file, const char *folder)
 {
     char path[PATH_MAX];
-    const char *slash = strchr(file->name, '/');
-    enum mg_exit_code code = MG_EXIT_DONE;
-    if (slash != NULL && path_make(folder, file->name, (size_t)(slash - file->name), path)) {
-        code = folder_make(path);
-    }
-    (void)path_make(folder, file->name, strlen(file->name), path); /* absence_check has seen that it fits */
+    (void)path_make(folder, file->name, path); /* absence_check has seen that it fits */
+    enum mg_exit_code code = folders_make(path);
     return code == MG_EXIT_DONE ? bytes_write(file, path) : code;
 }
 
@@ -93,9 +95,6 @@ static enum mg_exit_code verb_init(struct mg_cli *cli)
         return mg_cli_fail(MG_EXIT_USAGE, "there is no project in %.80s: expected " LANGUAGES, language);
     }
     enum mg_exit_code code = absence_check(folder, language);
-    if (code == MG_EXIT_DONE) {
-        code = folder_make(folder);
-    }
     for (const struct mg_project_file *file = MG_PROJECT_FILES; file->name != NULL && code == MG_EXIT_DONE;
          file++) {
         code = is_wanted(file, language) ? file_write(file, folder) : MG_EXIT_DONE;

@@ -146,13 +146,14 @@ void mg_verb_refuse(const char *noun, const char *name, char *ret_text, size_t s
     int len = snprintf(ret_text, size, "there is no verb \"%.80s%s%.80s\"; ", noun, name != NULL ? " " : "",
                        name != NULL ? name : "");
     size_t at = len > 0 && (size_t)len < size ? (size_t)len : 0;
-    if (meant != NULL || near != NULL) {
+    if (noun[0] == '-') {
+        (void)snprintf(ret_text + at, size - at, "options come after the verb; see makegood --help");
+    } else if (meant != NULL || near != NULL) {
         (void)snprintf(ret_text + at, size - at, "did you mean \"makegood %s\"? See makegood --help",
                        meant != NULL ? mg_verb_name(meant, text) : near);
     } else {
         (void)snprintf(ret_text + at, size - at, "see makegood %s%s--help",
-                       mg_noun_find(noun) != NULL ? mg_noun_find(noun)->noun : "",
-                       mg_noun_find(noun) != NULL ? " " : "");
+                       mg_noun_find(noun) != NULL ? noun : "", mg_noun_find(noun) != NULL ? " " : "");
     }
 }
 

@@ -86,7 +86,7 @@ static void signal_refuse(struct mg_call *call, const struct mg_command_result *
     } else if (result->verdict == MG_COMMAND_CONFLICT) {
         mg_call_refuse(call, 409, "signal %s is late: %s", call->signal, result->text);
     } else if (result->verdict == MG_COMMAND_INVALID) {
-        mg_call_refuse(call, 422, "signal %s cannot be read: %s", call->signal, result->text);
+        mg_call_refuse(call, 422, "signal %s is not taken: %s", call->signal, result->text);
     } else {
         mg_call_refuse(call, 503, "the schedulers gave no answer to a signal: %s", result->text);
     }

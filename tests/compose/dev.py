@@ -1,4 +1,4 @@
-"""The image of `makegood dev`, as deploy/docs/dev.md runs it: the service and the workflow of the first hour."""
+"""The image of `makegood dev`, as deploy/docs/start.md runs it: the service and the workflow of the first hour."""
 
 import contextlib
 import json

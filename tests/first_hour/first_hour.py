@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""See run."""
+"""Types the page first-hour.md, and that of a new project: see run."""
 
 import json
 import os
@@ -115,12 +115,12 @@ def type_project(scratch, programs, migrations):
     environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", MAKEGOOD_MIGRATIONS=str(migrations))
     began = time.monotonic()
     Typist(scratch, scratch, environment).run(f"makegood init {language} project")
-    service, commands = page.read_project(folder, "node" if language == "node" else "python3")
     typist = Typist(folder, scratch, environment)
-    shop = typist.stay(service, lambda _log: connects(9080), "the service listens", START_S)
     answers = []
-    for command in commands:
-        if command.startswith("makegood dev "):
+    for command in page.read_project(folder):
+        if command.endswith(" 9080"):
+            shop = typist.stay(command, lambda _log: connects(9080), "the service listens", START_S)
+        elif command.startswith("makegood dev "):
             makegood = typist.stay(command, lambda log: READY in log.read_text(encoding="utf-8"), "all is ready", START_S)
         else:
             answers.append(typist.run(command))

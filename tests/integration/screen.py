@@ -144,6 +144,8 @@ class Screen(Case):
         self.assertEqual((done.stdout, done.stderr), ("", ""))
         self.assertLess(time.monotonic() - began, COMPLETE_MAX_S)
         self.assertEqual(run("__complete", "order", "show", "", env={"MAKEGOOD_PG_DSN": NOBODY_PG}, code=DONE).stdout, "")
+        for words in (["order", "show", "--context", "none", ""], ["order", "show", "--context=none", ""]):  # other servers' names mislead
+            self.assertEqual(run("__complete", *words, code=DONE).stdout, "", words)
 
     def test_an_unknown_name_gets_the_nearest(self):
         run("workflow", "load", SOURCE / "deploy/sample/workflows/fulfilment.json", code=DONE)

@@ -43,6 +43,14 @@ class Codes(unittest.TestCase):
         self.assertEqual(len(rows), len(dict(rows)), "a code has two rows")
         self.assertEqual(words(), {code: set(kinds.split(", ")) for code, kinds in rows})
 
+    def test_the_page_has_each_number(self):
+        """Exit codes of the tool, and statuses of the gateway's problems."""
+        text = read("deploy/docs/codes.md")
+        codes, statuses = ([int(number) for row in re.findall(r"^\| (\d[\d, ]*) \|", part, re.MULTILINE) for number in row.split(", ")]
+                           for part in text.split("## Exit codes of the tool")[1].split("## Statuses of the gateway"))
+        self.assertEqual([int(number) for number in re.findall(r"MG_EXIT_\w+ = (\d+)", read("services/cli/cli.h"))], codes)
+        self.assertEqual([int(number) for number in re.findall(r'\{(\d+), "\w', read("common/io/http/probe_mhd.c"))], sorted(statuses))
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

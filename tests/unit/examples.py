@@ -6,7 +6,6 @@ Would catch: an example that readers copy and that acts twice, forgets a key whe
 import json
 import os
 import pathlib
-import re
 import shutil
 import socket
 import subprocess
@@ -18,6 +17,10 @@ import urllib.error
 import urllib.request
 
 TOOL, SOURCE = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve()
+sys.path.insert(0, str(SOURCE / "tests" / "first_hour"))
+
+import page  # noqa: E402
+
 EXAMPLES = SOURCE / "deploy" / "examples"
 SERVICES = {"python": [sys.executable, EXAMPLES / "python/service.py"], "node": ["node", EXAMPLES / "node/service.mjs"]}
 LINES_MAX = 50
@@ -96,12 +99,12 @@ class Examples(unittest.TestCase):
     def test_node(self):
         self.check("node")
 
-    def page(self, name):
-        """The commands of a page, and a folder in which makegood is on the path."""
-        text = (SOURCE / "deploy/docs" / name).read_text(encoding="utf-8")
-        (self.folder / "bin").mkdir()
+    def commands(self, name):
+        """The commands of a page; from now on makegood is on the path."""
+        (self.folder / "bin").mkdir(exist_ok=True)
+        (self.folder / "bin/makegood").unlink(missing_ok=True)
         (self.folder / "bin/makegood").symlink_to(TOOL)
-        return [line for block in re.findall(r"^```sh\n(.*?)^```$", text, re.DOTALL | re.MULTILINE) for line in block.splitlines()]
+        return page.commands_of(page.text_of(f"deploy/docs/{name}"))
 
     def type(self, command):
         done = subprocess.run(["bash", "-c", command], cwd=SOURCE, env=dict(os.environ, PATH=f"{self.folder}/bin:{os.environ['PATH']}"),
@@ -109,9 +112,11 @@ class Examples(unittest.TestCase):
         self.assertEqual(0, done.returncode, done)
         return done.stdout
 
-    def test_the_commands_of_the_recipes(self):
-        for command in self.page("recipes.md"):
-            self.type(command)
+    def test_the_commands_of_pages_without_servers(self):
+        for name in ("recipes.md", "workflow-simulate.md", "workflow-test.md"):
+            for command in self.commands(name):
+                with self.subTest(page=name):
+                    self.type(command)
 
     def test_cases_need_no_secret(self):
         """The file of the token counts from the agent's folder, and cases make no call."""
@@ -121,7 +126,7 @@ class Examples(unittest.TestCase):
         self.assertEqual((0, ""), (done.returncode, done.stderr))
 
     def test_the_commands_of_the_checklist(self):
-        service, test = self.page("service-checklist.md")
+        service, test = self.commands("service-checklist.md")
         self.assertEqual("python3 deploy/examples/python/service.py 9080", service)
         _, url = self.start("python")
         self.assertIn("stays_undone", self.type(test.replace("http://127.0.0.1:9080", url)))

@@ -5,7 +5,6 @@ Would catch: a project whose workflow or cases are refused, a service that break
 """
 import json
 import pathlib
-import re
 import shlex
 import shutil
 import socket
@@ -39,8 +38,12 @@ class Project(unittest.TestCase):
             self.assertEqual(DONE, self.run_tool("init", language, language).returncode)
             self.assertEqual((SOURCE / "deploy/examples" / language / name).read_bytes(), (self.folder / language / name).read_bytes())
             for path in PROJECT.rglob("*"):
-                if path.is_file():
+                if path.is_file() and path.name != "README.md":
                     self.assertEqual(path.read_bytes(), (self.folder / language / path.relative_to(PROJECT)).read_bytes())
+        node, python = ((self.folder / language / "README.md").read_text(encoding="utf-8") for language in ("node", "python"))
+        self.assertEqual((PROJECT / "README.md").read_text(encoding="utf-8"), node)
+        self.assertEqual(node.replace("node service.mjs", "python3 service.py").replace("service.mjs", "service.py"), python)
+        self.assertNotRegex(python, "mjs|node")
 
     def test_nothing_is_overwritten(self):
         (self.folder / "workflows").mkdir()
@@ -55,6 +58,14 @@ class Project(unittest.TestCase):
         (self.folder / "notes.txt").write_text("mine", encoding="utf-8")
         self.assertEqual(DONE, self.run_tool("init", "python").returncode)
         self.assertIn("notes.txt", self.files())
+
+    def test_folders_above_are_made(self):
+        self.assertEqual(DONE, self.run_tool("init", "node", "a/b/shop").returncode)
+        self.assertTrue((self.folder / "a/b/shop/workflows/purchase.json").is_file())
+        (self.folder / "file").touch()
+        done = self.run_tool("init", "node", "file/shop")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("could not make the folder file/shop: Not a directory", done.stderr)
 
     def test_an_unknown_language(self):
         done = self.run_tool("init", "cobol")
@@ -77,7 +88,7 @@ class Project(unittest.TestCase):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = str(listener.getsockname()[1])
         page = (self.folder / "README.md").read_text(encoding="utf-8").replace(PORT, port)
-        start = re.search(rf"`({program} service[^`]*)`", page).group(1)
+        start = next(line for line in page.splitlines() if line.startswith(f"{program} service"))
         test = next(line for line in page.splitlines() if line.startswith("makegood service test "))
         process = subprocess.Popen(shlex.split(start), cwd=self.folder, stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "json/json.h"
+#include "json/reader.h"
 #include "suite.h"
 
 static struct mg_slice text_of(const char *text)
@@ -465,6 +466,17 @@ START_TEST(strings_are_mended_and_the_rest_stays)
 }
 END_TEST
 
+/* Catches: a wrong word that gets a hint at a stranger, though one that begins alike is as near. */
+START_TEST(of_two_names_as_near_the_one_that_begins_alike_is_meant)
+{
+    static const char *const NAMES[] = {"tls", "tries", "try_timeout", "tls", NULL};
+    ck_assert_str_eq(mg_json_nearest(NAMES, mg_slice_of("trys")), "tries");
+    ck_assert_str_eq(mg_json_nearest(NAMES + 1, mg_slice_of("trys")), "tries");
+    ck_assert_str_eq(mg_json_nearest(NAMES, mg_slice_of("tlz")), "tls");
+    ck_assert_ptr_null(mg_json_nearest(NAMES, mg_slice_of("trees_of_a_wood")));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("json");
@@ -481,6 +493,7 @@ int main(void)
     tcase_add_loop_test(tests, a_value_is_set_and_the_rest_stays, 0, COUNT(SETS));
     tcase_add_test(tests, a_string_comes_out_of_its_quotes);
     tcase_add_loop_test(tests, strings_are_mended_and_the_rest_stays, 0, COUNT(MENDS));
+    tcase_add_test(tests, of_two_names_as_near_the_one_that_begins_alike_is_meant);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

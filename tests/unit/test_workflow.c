@@ -119,7 +119,8 @@ START_TEST(all_mistakes_are_listed_at_once)
 {
     static const char TEXT[] =
         "{\"workflow\":\"W\",\"version\":0,\"on_failur\":\"error\",\"steps\":["
-        "{\"step\":\"a\",\"service\":\"s\",\"do\":{\"method\":\"GET\",\"path\":\"x\",\"body\":1}," NONE "},"
+        "{\"step\":\"a\",\"service\":\"s\",\"complete_within\":30,"
+        "\"do\":{\"method\":\"GET\",\"path\":\"x\",\"body\":1}," NONE "},"
         "{\"step\":\"b\",\"service\":\"s\",\"after\":[\"aa\"],\"complete_within\":\"1 s\"," DO
         ",\"undo\":{\"method\":\"DELETE\","
         "\"path\":\"/${/results/b}\"}}]}";
@@ -127,6 +128,7 @@ START_TEST(all_mistakes_are_listed_at_once)
         "/workflow: ",
         "/version: ",
         "/on_failur: no such member; did you mean \"on_failure\"?",
+        "/steps/0/complete_within: \"30\" is no duration; write digits and one unit of ms, s, m, h, d",
         "/steps/0/do/path: ",
         "/steps/0/do/body: a GET has no body",
         "/steps/1/after/0: there is no step \"aa\"",
@@ -138,11 +140,11 @@ START_TEST(all_mistakes_are_listed_at_once)
     struct mg_err err;
     ck_assert_int_eq(mg_workflow_parse(mg_slice_of(TEXT), &mistakes, &workflow, &err), MG_BAD_INPUT);
     ck_assert_ptr_null(workflow);
-    ck_assert_int_eq(gathered.count, 8);
+    ck_assert_int_eq(gathered.count, 9);
     for (size_t i = 0; i < sizeof(SAYS) / sizeof(SAYS[0]); i++) {
         ck_assert_msg(strstr(gathered.all, SAYS[i]) != NULL, "%s is missing in\n%s", SAYS[i], gathered.all);
     }
-    ck_assert_msg(strstr(err.text, "(and 7 more)") != NULL, "%s", err.text);
+    ck_assert_msg(strstr(err.text, "(and 8 more)") != NULL, "%s", err.text);
 }
 END_TEST
 

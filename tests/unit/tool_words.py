@@ -93,6 +93,9 @@ def nearest_look():
         expect(run(*words.split(), "--help").stdout == run(*meant.split(), "--help").stdout, f"{words} is not {meant}")
     for words in NOT_PLURALS:
         expect(run(*words.split()).returncode == USAGE, f"{words} is taken")
+    early = run("--context", "far", "order", "list")
+    expect(early.returncode == USAGE and "; options come after the verb; see makegood --help\n" in early.stderr,
+           f"an option before the noun: {early.stderr.strip()}")
     expect("its verbs" in run("help", "orders").stdout, "help orders lists no verbs")
     expect(run("help", "nosuch").returncode == USAGE, "help nosuch is taken")
     versions = {run(*words).stdout for words in (["version"], ["--version"])}
