@@ -1,5 +1,5 @@
 // Dead letters: messages that the broker gave up, and submissions that were rejected.
-import {h, bytes, fact, panel, plural, when} from "/dom.js";
+import {h, ago, bytes, fact, panel, plural} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {go} from "/app.js";
 import {actButton} from "/act.js";
@@ -15,9 +15,9 @@ function letterShow(queue, letter) {
           act: (reason) => post("dead/requeue", {queue, mark: letter.mark, reason}), done: again}),
         actButton("Drop", {isHarm: true, title: "Drop the message permanently", text: "The message is deleted, and its request is never carried out.",
           act: (reason) => post("dead/drop", {queue, mark: letter.mark, reason}), done: again}))),
-    h("dl", {class: "flow"}, [["time", letter.died_at && when(letter.died_at)], ["type", letter.type], ["queue", letter.queue], ["exchange", letter.exchange],
+    h("dl", {class: "flow"}, [["died", letter.died_at && ago(letter.died_at)], ["type", letter.type], ["queue", letter.queue], ["exchange", letter.exchange],
       ["correlation", letter.correlation_id && letter.correlation_id !== letter.message_id && h("span", {class: "id"}, letter.correlation_id)]]
-      .filter(([, value]) => value).map(([name, value]) => h("div", {}, fact(name, value)))),
+      .map(([name, value]) => fact(name, value))),
     h("details", {}, h("summary", {}, "Body"), bytes("body", letter.body ?? ""), letter.is_cut && h("p", {class: "soft"}, "The body is cut. In full: makegood dead show.")));
 }
 

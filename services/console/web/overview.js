@@ -1,11 +1,12 @@
 // The overview: open orders, stuck orders and faulty services, each with a link to its page.
-import {h, morph, badge, clockTell, duration, number, orderLink, panel, plural, say, table, when} from "/dom.js";
+import {h, morph, ago, badge, clockTell, duration, number, orderLink, panel, plural, say, table, tile, when, words} from "/dom.js";
 import {get} from "/api.js";
-import {trouble, watch} from "/app.js";
+import {watch} from "/app.js";
 import {SILENT_MS, bulkTable, isDriven} from "/bulk_list.js";
 import {orderChart, slowness} from "/charts.js";
 import {why} from "/orders.js";
 import {lastFailure, numberColumns, stateOf} from "/services.js";
+import {countLink, ordersHref} from "/workflows.js";
 
 const ABOUT_ALERTS = { // texts of other alerts
   bulk_stopped: ["bulk action has stopped by itself", "bulk actions have stopped by themselves"],
@@ -58,12 +59,12 @@ function needs(data) {
     const since = Math.max(...causes.map((cause) => Number(cause.oldest_ms)));
     const about = ABOUT_ORDERS[word], [href, what] = about ? ["/failures", "See the failures."] : PLACES[word] ?? ["/alerts", "See the alerts."];
     found.push({isBad: true, href, what,
-      text: `${about ?? ABOUT_ALERTS[word] ? plural(count, ...(about ?? ABOUT_ALERTS[word])) : plural(count, `alert ${word.replaceAll("_", " ")} is open`, `alerts ${word.replaceAll("_", " ")} are open`)}; ${count > 1 ? "the oldest" : "its"} alert is ${duration(since)} old.`});
+      text: `${about ?? ABOUT_ALERTS[word] ? plural(count, ...(about ?? ABOUT_ALERTS[word])) : plural(count, `alert ${words(word)} is open`, `alerts ${words(word)} are open`)}; ${count > 1 ? "the oldest" : "its"} alert is ${duration(since)} old.`});
   }
   const known = data.causes.filter((cause) => cause.acked_at);
   for (const cause of known.slice(0, KNOWN_LISTED)) {
     found.push({isKnown: true, isBad: false, href: "/alerts", what: "See the alerts.",
-      text: `${plural(cause.count, "alert", "alerts")} ${cause.error ?? cause.code.replaceAll("_", " ")}${cause.step ? ` at step ${cause.step}` : ""}, known by ${cause.acked_by}.`});
+      text: `${plural(cause.count, "alert", "alerts")} ${cause.error ?? words(cause.code)}${cause.step ? ` at step ${cause.step}` : ""}, known by ${cause.acked_by}.`});
   }
   for (const row of of("owed")) {
     if (Number(row.oldest_ms) > OWED_LATE_MS) found.push({isBad: false, text: `${plural(row.number, "status is", "statuses are")} owed to clients, the oldest for ${duration(row.oldest_ms)}.`, what: "A client's queue is missing or full. Delivery is retried at growing intervals, and given up after a day."});
@@ -86,25 +87,21 @@ function verdict(data) {
       : h("ul", {}, found.slice(0, 12).map((each) => h("li", {}, each.text, " ", each.href ? h("a", {href: each.href}, each.what) : each.what))));
 }
 
-function tile(name, value, note, kind = "") {
-  return h("li", {class: `tile ${kind}`}, h("span", {class: "soft"}, name), h("b", {}, value), h("span", {class: "soft"}, note));
-}
-
+/** Each figure leads to the list of what it counts. */
 function tiles(data) {
-  const orders = data.figures.filter((row) => row.figure === "orders");
-  const sum = (rows) => rows.reduce((total, row) => total + Number(row.number), 0);
-  const oldest = (rows) => rows.reduce((most, row) => Math.max(most, Number(row.oldest_ms)), 0);
-  const alerts = data.figures.filter((row) => row.figure === "alerts"), owed = data.figures.filter((row) => row.figure === "owed");
-  const failing = alerts.filter((row) => row.word in ABOUT_ORDERS), others = alerts.filter((row) => !(row.word in ABOUT_ORDERS)), unknown = data.causes.filter((cause) => !cause.acked_at);
-  const kind = (rows, causes) => (sum(rows) === 0 ? "" : causes.length > 0 ? "is-bad" : "is-wait");
+  const of = (figure, isWanted = () => true) => data.figures.filter((row) => row.figure === figure && isWanted(row.word));
+  const unknown = data.causes.filter((cause) => !cause.acked_at);
+  const figure = (name, rows, href, kind = "") => {
+    const sum = rows.reduce((total, row) => total + Number(row.number), 0), oldest = rows.reduce((most, row) => Math.max(most, Number(row.oldest_ms)), 0);
+    return tile(name, number(sum), {href: sum > 0 ? href : null, note: sum > 0 ? `oldest ${duration(oldest)}` : "none", kind: sum > 0 ? kind : ""});
+  };
+  const isAboutOrder = (word) => word in ABOUT_ORDERS;
+  const kindOfAlerts = (isWanted) => (unknown.some((cause) => isWanted(cause.code)) ? "is-bad" : "is-wait");
   return h("ul", {class: "tiles", "aria-label": "Figures"},
-    OPEN.map((state) => {
-      const rows = orders.filter((row) => row.word === state);
-      return tile(state, number(sum(rows)), rows.length > 0 ? `oldest ${duration(oldest(rows))}` : "none open");
-    }),
-    tile("failures open", number(sum(failing)), failing.length > 0 ? `oldest ${duration(oldest(failing))}` : "none", kind(failing, unknown.filter((cause) => cause.code in ABOUT_ORDERS))),
-    tile("other alerts", number(sum(others)), others.length > 0 ? `oldest ${duration(oldest(others))}` : "none", kind(others, unknown.filter((cause) => !(cause.code in ABOUT_ORDERS)))),
-    tile("statuses owed", number(sum(owed)), sum(owed) > 0 ? `oldest ${duration(oldest(owed))}` : "none", sum(owed) > 0 ? "is-wait" : ""));
+    OPEN.map((state) => figure(state, of("orders", (word) => word === state), ordersHref({state}))),
+    figure("failures open", of("alerts", isAboutOrder), "/failures", kindOfAlerts(isAboutOrder)),
+    figure("other alerts", of("alerts", (word) => !isAboutOrder(word)), "/alerts", kindOfAlerts((word) => !isAboutOrder(word))),
+    figure("statuses owed", of("owed"), null, "is-wait"));
 }
 
 function bulk(data) {
@@ -112,15 +109,15 @@ function bulk(data) {
   return open.length > 0 && panel("Bulk actions under way", bulkTable(open));
 }
 
-const groupHref = (row) => `/orders?${new URLSearchParams({state: "error", workflow: row.workflow ?? "", step: row.step ?? "", error: row.error ?? ""})}`;
+export const causeHref = ({workflow, step, error}) => ordersHref({state: "error", workflow: workflow ?? "", step: step ?? "", error: error ?? ""});
 
 export const GROUP_COLUMNS = [
-  {name: "error", cell: (row) => h("a", {href: groupHref(row)}, row.error)},
-  {name: "orders", number: true, cell: (row) => number(row.count)},
+  {name: "error", cell: (row) => h("a", {href: causeHref(row)}, row.error)},
+  {name: "orders", number: true, cell: (row) => countLink(row.count, causeHref(row))},
   {name: "workflow", brief: true, cell: (row) => row.workflow},
   {name: "step", brief: true, cell: (row) => row.step ?? "the order"},
   {name: "service", brief: true, cell: (row) => row.service ?? ""},
-  {name: "since", brief: true, cell: (row) => when(row.oldest, {relative: true})},
+  {name: "since", brief: true, cell: (row) => ago(row.oldest)},
 ];
 
 function failures(data) {
@@ -133,8 +130,8 @@ function oldest(data) {
     {name: "state", brief: true, cell: (row) => badge(row.state)},
     {name: "workflow", brief: true, cell: (row) => row.workflow},
     {name: "why", cell: why},
-    {name: "last change", brief: true, cell: (row) => when(row.updated_at, {relative: true})},
-    {name: "created", brief: true, cell: (row) => when(row.created_at, {relative: true})},
+    {name: "last change", brief: true, cell: (row) => ago(row.updated_at)},
+    {name: "created", brief: true, cell: (row) => ago(row.created_at)},
   ], data.oldest.orders, {empty: "No order is open."}), data.oldest.orders.length > 0 && h("p", {}, h("a", {href: "/orders?state=open"}, "All open orders")));
 }
 
@@ -149,18 +146,16 @@ function services(data) {
 function draw(main, data) {
   clockTell(data.now_ms);
   const leader = data.leader[0];
-  const wanted = h("div", {}, verdict(data), tiles(data), panel("Orders of the last hour", orderChart(data.order_minutes[0])), bulk(data), failures(data), services(data), oldest(data),
-    h("p", {class: "soft"}, leader && leader.holder !== "" ? `Leading supervisor: ${leader.holder}, epoch ${leader.epoch}.` : "No supervisor leads."));
-  morph(main, wanted);
+  morph(main, h("div", {}, verdict(data), tiles(data), panel("Orders of the last hour", orderChart(data.order_minutes[0])), bulk(data), failures(data), services(data), oldest(data),
+    h("p", {class: "soft"}, leader && leader.holder !== "" ? `Leading supervisor: ${leader.holder}, epoch ${leader.epoch}.` : "No supervisor leads.")));
+  document.getElementById("fresh").textContent = `as of ${new Date().toLocaleTimeString()}`;
 }
 
 export async function show({main}) {
   draw(main, await get("overview"));
-  const fresh = document.getElementById("fresh");
-  const shown = () => { fresh.textContent = `as of ${new Date().toLocaleTimeString()}`; };
-  shown();
-  const stop = watch({}, {
-    overview: (data) => { trouble(""); draw(main, data); shown(); },
-  });
-  return () => { stop(); fresh.textContent = ""; };
+  const end = watch({}, {overview: (data) => draw(main, data)});
+  return () => {
+    end();
+    document.getElementById("fresh").textContent = "";
+  };
 }
