@@ -1,13 +1,12 @@
 // Alerts: faults that need attention, by cause. One acknowledgement makes a cause known, with all its alerts, also later ones.
 import {h, ago, badge, bulkLink, number, orderLink, panel, plural, table, words} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
-import {go} from "/app.js";
+import {reload} from "/app.js";
 import {actButton, copyShow} from "/act.js";
 import {causeHref} from "/overview.js";
 import {incidentOfCause} from "/report_text.js";
 import {countLink} from "/workflows.js";
 
-const again = () => go(location.pathname + location.search, {keepsFocus: true});
 const place = (row) => [row.workflow, row.step ?? "the order", row.service].filter(Boolean).join(" / ");
 
 /** The words about this failure alone; the rest of the text is the same for each. */
@@ -32,7 +31,7 @@ function acknowledge(row) {
   return actButton("Acknowledge", {
     title: `Acknowledge: ${row.error ?? words(row.code)}`,
     text: `You acknowledge ${others}. The cause is then known: it needs no further attention, and other operators see your name. Alerts stay open until their cause is removed; a new alert of the cause is known, too.`,
-    act: (reason) => post(`alerts/${row.alert_id}/ack`, {reason}), done: again,
+    act: (reason) => post(`alerts/${row.alert_id}/ack`, {reason}), done: reload,
   });
 }
 

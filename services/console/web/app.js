@@ -55,7 +55,7 @@ export const watch = (parameters, {overview = () => {}, ...handlers}) => listen(
 });
 
 /** Shows a view's error in its place, with the remedy. */
-export function failed(main, error) {
+function failed(main, error) {
   if (error.name === "AbortError") return;
   if (error.status === 401) { askLogin(); return; }
   main.replaceChildren(h("h1", {}, error.status === 404 ? "Not found" : "This page is not available"), h("p", {}, `${error.message}.`),
@@ -128,10 +128,13 @@ export async function lively(main, read, draw, changed = () => "") {
   return self;
 }
 
-export function go(address, options) {
+export function go(address) {
   if (address !== location.pathname + location.search) history.pushState(null, "", address);
-  return show(options);
+  return show();
 }
+
+/** Reads the view again after a change; the focus stays. */
+export const reload = () => show({keepsFocus: true});
 
 function navShow(current) {
   document.body.classList.toggle("is-out", me.role === "none");

@@ -33,47 +33,53 @@ function knownText(known) {
   return `${plural(known.length, "cause", "causes")} known (${names.slice(0, 3).join(", ")}${names.length > 3 ? ", …" : ""})`;
 }
 
+const waitText = (service) => plural(service.waiting, "step waits", "steps wait");
+
+// What a service in this state needs: {isBad, text, what}.
+const SERVICE_NEEDS = {
+  "no agent": ({service}) => ({isBad: true, text: `Service ${service} has no agent: its orders wait.`, what: "Start one: makegood-agent --service FILE."}),
+  "not consuming": ({service}) => ({isBad: true, text: `Agents of service ${service} report, and none consumes: its orders wait.`, what: "If this lasts, end them and start them again."}),
+  "no queue": ({service}) => ({isBad: true, text: `Service ${service} has no request queue: its orders wait.`, what: `Run: makegood broker apply --service ${service}`}),
+  "breaker open": (row) => ({isBad: true, text: [`Service ${row.service} fails`, row.since && [" since ", when(row.since)], ". ", row.error_code && [lastFailure(row), ". "], `${waitText(row)}.`],
+    what: "Repair it; its orders then continue automatically."}),
+  "not ready": ({service}) => ({isBad: true, text: `The agents of service ${service} are not ready.`, what: "See the reason on the page of services."}),
+  paused: (row) => ({isBad: false, text: [`Service ${row.service} is paused by ${row.by_whom}: ${row.reason}. Since `, when(row.since), `; ${waitText(row)}.`], what: "Its orders wait until it is resumed."}),
+};
+
+function needsOfServices({services, minutes}) {
+  return services.flatMap((service) => {
+    const slow = slowness(service, minutes.find((row) => row.service === service.service));
+    return [SERVICE_NEEDS[service.state]?.(service), slow !== "" && {isBad: false, text: `Service ${service.service} is slow: ${slow}.`, what: "See its last hour."}]
+      .filter(Boolean).map((need) => ({...need, href: "/services"}));
+  });
+}
+
+/** One line for all causes of one alert; causes that somebody knows have a line each. */
+function needsOfAlerts({causes}) {
+  const known = causes.filter((cause) => cause.acked_at), unknown = causes.filter((cause) => !cause.acked_at);
+  const lines = [...new Set(unknown.map((cause) => cause.code))].map((code) => {
+    const own = unknown.filter((cause) => cause.code === code), count = own.reduce((sum, cause) => sum + Number(cause.count), 0);
+    const about = ABOUT_ORDERS[code] ?? ABOUT_ALERTS[code] ?? [`alert ${words(code)} is open`, `alerts ${words(code)} are open`];
+    const [href, what] = code in ABOUT_ORDERS ? ["/failures", "See the failures."] : PLACES[code] ?? ["/alerts", "See the alerts."];
+    return {isBad: true, href, what, text: `${plural(count, ...about)}; ${count > 1 ? "the oldest" : "its"} alert is ${duration(Math.max(...own.map((cause) => Number(cause.oldest_ms))))} old.`};
+  });
+  return [...lines, ...known.slice(0, KNOWN_LISTED).map((cause) => ({isKnown: true, isBad: false, href: "/alerts", what: "See the alerts.",
+    text: `${plural(cause.count, "alert", "alerts")} ${cause.error ?? words(cause.code)}${cause.step ? ` at step ${cause.step}` : ""}, known by ${cause.acked_by}.`}))];
+}
+
 /** All conditions that need a person, worst first, as `{isBad, text, href, what}`. */
 function needs(data) {
-  const found = [];
-  const leader = data.leader[0];
-  const of = (figure) => data.figures.filter((row) => row.figure === figure && Number(row.number) > 0);
-  if (!leader || leader.holder === "" || leader.age_ms === null || Number(leader.age_ms) > SILENT_MS) {
-    found.push({isBad: true, text: "No supervisor leads: overdue steps are not detected.", what: "Start makegood-supervisor."});
-  }
-  for (const service of data.services) {
-    const href = "/services";
-    if (service.state === "no agent") found.push({isBad: true, href, text: `Service ${service.service} has no agent: its orders wait.`, what: "Start one: makegood-agent --service FILE."});
-    else if (service.state === "not consuming") found.push({isBad: true, href, text: `Agents of service ${service.service} report, and none consumes: its orders wait.`, what: "If this lasts, end them and start them again."});
-    else if (service.state === "no queue") found.push({isBad: true, href, text: `Service ${service.service} has no request queue: its orders wait.`, what: `Run: makegood broker apply --service ${service.service}`});
-    else if (service.state === "breaker open") found.push({isBad: true, href, text: [`Service ${service.service} fails`, service.since && [" since ", when(service.since)], ". ", service.error_code && [lastFailure(service), ". "], `${plural(service.waiting, "step waits", "steps wait")}.`],
-      what: "Repair it; its orders then continue automatically."});
-    else if (service.state === "not ready") found.push({isBad: true, href, text: `The agents of service ${service.service} are not ready.`, what: "See the reason on the page of services."});
-    else if (service.state === "paused") found.push({isBad: false, href, text: [`Service ${service.service} is paused by ${service.by_whom}: ${service.reason}. Since `, when(service.since), `; ${plural(service.waiting, "step waits", "steps wait")}.`], what: "Its orders wait until it is resumed."});
-    const slow = slowness(service, data.minutes.find((row) => row.service === service.service));
-    if (slow !== "") found.push({isBad: false, href, text: `Service ${service.service} is slow: ${slow}.`, what: "See its last hour."});
-  }
-  const unknown = data.causes.filter((cause) => !cause.acked_at);
-  for (const word of new Set(unknown.map((cause) => cause.code))) {
-    const causes = unknown.filter((cause) => cause.code === word), count = causes.reduce((sum, cause) => sum + Number(cause.count), 0);
-    const since = Math.max(...causes.map((cause) => Number(cause.oldest_ms)));
-    const about = ABOUT_ORDERS[word], [href, what] = about ? ["/failures", "See the failures."] : PLACES[word] ?? ["/alerts", "See the alerts."];
-    found.push({isBad: true, href, what,
-      text: `${about ?? ABOUT_ALERTS[word] ? plural(count, ...(about ?? ABOUT_ALERTS[word])) : plural(count, `alert ${words(word)} is open`, `alerts ${words(word)} are open`)}; ${count > 1 ? "the oldest" : "its"} alert is ${duration(since)} old.`});
-  }
-  const known = data.causes.filter((cause) => cause.acked_at);
-  for (const cause of known.slice(0, KNOWN_LISTED)) {
-    found.push({isKnown: true, isBad: false, href: "/alerts", what: "See the alerts.",
-      text: `${plural(cause.count, "alert", "alerts")} ${cause.error ?? words(cause.code)}${cause.step ? ` at step ${cause.step}` : ""}, known by ${cause.acked_by}.`});
-  }
-  for (const row of of("owed")) {
-    if (Number(row.oldest_ms) > OWED_LATE_MS) found.push({isBad: false, text: `${plural(row.number, "status is", "statuses are")} owed to clients, the oldest for ${duration(row.oldest_ms)}.`, what: "A client's queue is missing or full. Delivery is retried at growing intervals, and given up after a day."});
-  }
-  const runner = data.runner[0];
-  if (runner && Number(runner.open_bulk) > 0 && !isDriven(runner)) {
-    found.push({isBad: true, href: "/bulk", text: `${plural(runner.open_bulk, "bulk action is", "bulk actions are")} open, and no process runs them.`, what: "See the bulk actions."});
-  }
-  return found.sort((a, b) => Number(b.isBad) - Number(a.isBad));
+  const [leader] = data.leader, [runner] = data.runner;
+  const isLed = leader && leader.holder !== "" && leader.age_ms !== null && Number(leader.age_ms) <= SILENT_MS;
+  const owed = data.figures.filter((row) => row.figure === "owed" && Number(row.number) > 0 && Number(row.oldest_ms) > OWED_LATE_MS);
+  return [
+    !isLed && {isBad: true, text: "No supervisor leads: overdue steps are not detected.", what: "Start makegood-supervisor."},
+    ...needsOfServices(data), ...needsOfAlerts(data),
+    ...owed.map((row) => ({isBad: false, text: `${plural(row.number, "status is", "statuses are")} owed to clients, the oldest for ${duration(row.oldest_ms)}.`,
+      what: "A client's queue is missing or full. Delivery is retried at growing intervals, and given up after a day."})),
+    runner && Number(runner.open_bulk) > 0 && !isDriven(runner)
+      && {isBad: true, href: "/bulk", text: `${plural(runner.open_bulk, "bulk action is", "bulk actions are")} open, and no process runs them.`, what: "See the bulk actions."},
+  ].filter(Boolean).sort((a, b) => Number(b.isBad) - Number(a.isBad));
 }
 
 function verdict(data) {

@@ -5,7 +5,7 @@ import {get} from "/api.js";
 /** Words for the end of a slot. */
 export const ENDS = {order: "an order", overlap: "skipped: an earlier order had not ended", missed: "missed: fired too late", refused: "refused"};
 
-export const scheduleLink = (name) => h("a", {href: `/schedules/${encodeURIComponent(name)}`}, name);
+const scheduleLink = (name) => h("a", {href: `/schedules/${encodeURIComponent(name)}`}, name);
 
 export async function show({main}) {
   const {schedules} = await get("schedules");

@@ -1,27 +1,26 @@
 // Remote services: since when they fail, how quickly they answer, the operator settings, and the agents' reports.
 import {h, age, ago, badge, duration, number, plural, table, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
-import {go, lively} from "/app.js";
+import {lively, reload} from "/app.js";
 import {actButton} from "/act.js";
 import {sparkline} from "/charts.js";
 
 const AGAIN_MS = 5000; // as often as agents report
 
-const again = () => go("/services", {keepsFocus: true});
 
 function buttons(service) {
   const send = (verb) => (reason, fields) => post(`services/${encodeURIComponent(service.service)}/${verb}`, {reason, version: Number(service.version), ...fields});
   return h("div", {class: "row"},
     service.state === "paused"
-      ? actButton("Resume", {title: `Resume service ${service.service}`, text: "Its agents call it again, and its waiting steps continue.", act: send("resume"), done: again})
+      ? actButton("Resume", {title: `Resume service ${service.service}`, text: "Its agents call it again, and its waiting steps continue.", act: send("resume"), done: reload})
       : actButton("Pause", {title: `Pause service ${service.service}`, text: "Its agents stop calling it; calls under way end. Its steps wait without using attempts, but the deadlines of the orders still apply.",
-        fields: [{name: "for", label: "duration (10m, 2h); empty: until it is resumed"}], act: send("pause"), done: again}),
+        fields: [{name: "for", label: "duration (10m, 2h); empty: until it is resumed"}], act: send("pause"), done: reload}),
     actButton("Limit", {title: `Limit service ${service.service}`, text: "The limits apply to all its agents together. No agent exceeds the limits of its service file.",
       fields: [{name: "concurrency", label: "concurrent calls; none: no limit; empty: unchanged"}, {name: "rate", label: "calls per second; none: no limit; empty: unchanged"}],
-      act: send("limit"), done: again}));
+      act: send("limit"), done: reload}));
 }
 
-export const waitingLink = (service) => (Number(service.waiting) === 0 ? "0"
+const waitingLink = (service) => (Number(service.waiting) === 0 ? "0"
   : h("a", {href: `/orders?${new URLSearchParams({waits_for: service.service})}`}, `${number(service.waiting)}${Number(service.waiting) === 10000 ? " or more" : ""}`));
 
 export const stateOf = (service) => h("span", {class: "whole"}, badge(service.state), service.since && [" for ", age(service.since)]);
