@@ -126,7 +126,7 @@ export const fact = (name, value) => value && h("div", {}, h("dt", {}, name), h(
 /** A code as words: "order_error" is "order error". */
 export const words = (text) => (text ?? "").replaceAll("_", " ");
 
-/** A figure of several; with `href` a link to what it counts. */
+/** A figure of several; with `href` a link to the counted things. */
 export const tile = (name, value, {note = "", kind = "", href = null} = {}) => h("li", {class: `tile ${kind}`},
   h(href ? "a" : "div", {href}, h("span", {class: "soft"}, name), h("b", {}, value), note && h("span", {class: "soft"}, note)));
 

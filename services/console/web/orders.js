@@ -54,7 +54,7 @@ function lookedAt(page, count) {
   return "";
 }
 
-/** The heading of the list, by what it has and its order. */
+/** The heading of the list, by its contents and their order. */
 function titleOf(filter, isFailures) {
   if (filter.waits_for !== "") return `Orders that wait for service ${filter.waits_for}, oldest first`;
   if (isFailures) return "Open failures, newest first";

@@ -35,7 +35,7 @@ function knownText(known) {
 
 const waitText = (service) => plural(service.waiting, "step waits", "steps wait");
 
-// What a service in this state needs: {isBad, text, what}.
+// The need of a service in each state: {isBad, text, what}.
 const SERVICE_NEEDS = {
   "no agent": ({service}) => ({isBad: true, text: `Service ${service} has no agent: its orders wait.`, what: "Start one: makegood-agent --service FILE."}),
   "not consuming": ({service}) => ({isBad: true, text: `Agents of service ${service} report, and none consumes: its orders wait.`, what: "If this lasts, end them and start them again."}),
@@ -93,7 +93,7 @@ function verdict(data) {
       : h("ul", {}, found.slice(0, 12).map((each) => h("li", {}, each.text, " ", each.href ? h("a", {href: each.href}, each.what) : each.what))));
 }
 
-/** Each figure leads to the list of what it counts. */
+/** Each figure leads to the list of the counted things. */
 function tiles(data) {
   const of = (figure, isWanted = () => true) => data.figures.filter((row) => row.figure === figure && isWanted(row.word));
   const unknown = data.causes.filter((cause) => !cause.acked_at);

@@ -40,7 +40,7 @@ export const numberColumns = (minutes) => [
 /** "http_503: maintenance, 3 s ago; next probe in 4 s". */
 export const lastFailure = (row) => row.error_code && [`${row.error_code}: ${row.error_text}, `, ago(row.error_at), row.probe_at && ["; next probe ", ago(row.probe_at)]];
 
-/** What an operator has set, and what agents do not have yet; nothing for a service without settings. */
+/** The settings of an operator, and whether all agents have them; nothing for a service without any. */
 function settings(row) {
   const limits = [row.concurrency && `${number(row.concurrency)} concurrent calls`, row.rate_per_s && `${number(row.rate_per_s)} calls per second`].filter(Boolean);
   const lines = [

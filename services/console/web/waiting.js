@@ -30,7 +30,7 @@ function answers(row) {
 const signatures = (row) => `${number(row.counted)} of ${number(row.of)}${row.signed_by ? `, by ${row.signed_by}` : ""}`;
 const labels = (row) => Object.entries(row.labels ?? {}).map(([name, value]) => `${name}=${value}`).join(", ");
 
-/** What a person decides by: the plain members of the payload; the whole is folded. */
+/** The plain members of the payload, so that a person can decide; the whole is folded. */
 function payloadShow(row) {
   if (row.payload === null) return h("span", {class: "soft"}, "on the order's page");
   const {members = new Map()} = jsonRead(row.payload);
