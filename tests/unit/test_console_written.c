@@ -101,7 +101,7 @@ static void assert_written(unsigned int expected, const char *text)
 
 /* ---- pages ---- */
 
-#define COLUMNS_MAX 17
+#define COLUMNS_MAX 19
 #define ROWS_MAX    60
 
 /* The tables of one page, by the index of its reports. Texts are constants, so nothing is freed. */
@@ -158,12 +158,14 @@ static void one_put(int report, int row_count, const char *column, const char *c
 /* A page of one order, or of none. */
 static void page_put(int report, const char *order_id, const char *next)
 {
-    static const char *const columns[] = {
-        "order_id",     "workflow",   "state",       "goal",    "reason",     "n",
-        "created_at",   "updated_at", "complete_by", "line",    "waits_step", "waits_service",
-        "waits_reason", "failed_step", "failed_error", "looked_at", "is_full", "back_to", "next"};
-    const char *const cells[] = {order_id,     "w",   "pending", "processed",    "none", "0", "x",  "y", NULL,
-                                 "customer/1", "pay", "bank",    "breaker_open", NULL, NULL, "7",    "t", NULL, next};
+    static const char *const columns[] = {"order_id",     "workflow",    "state",        "goal",
+                                          "reason",       "n",           "created_at",   "updated_at",
+                                          "complete_by",  "line",        "waits_step",   "waits_service",
+                                          "waits_reason", "failed_step", "failed_error", "looked_at",
+                                          "is_full",      "back_to",     "next"};
+    const char *const cells[] = {order_id,     "w",   "pending", "processed",    "none", "0",  "x", "y", NULL,
+                                 "customer/1", "pay", "bank",    "breaker_open", NULL,   NULL, "7", "t", NULL,
+                                 next};
     rows_put(report, 1, 19, columns, cells);
 }
 #define PAGE_ORDER                                                                                                                    \
