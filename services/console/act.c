@@ -25,30 +25,6 @@ static void on_gone(void *arg)
 
 /* ---- services ---- */
 
-static void on_setting_put(void *arg, enum mg_change_result result, uint64_t version,
-                           const struct mg_err *err)
-{
-    struct mg_change *change = arg;
-    char text[128];
-    if (err != NULL) {
-        mg_change_end(change, 503, err->text);
-        return;
-    }
-    switch (result) {
-    case MG_CHANGE_DONE:
-        (void)snprintf(text, sizeof(text), "stored as version %llu; the agents apply it within a second",
-                       (unsigned long long)version);
-        mg_change_end(change, 200, text);
-        return;
-    case MG_CHANGE_CONFLICT:
-        mg_change_end(change, 409, "the settings of the service have changed meanwhile; reload the page");
-        return;
-    case MG_CHANGE_NOT_FOUND:
-        mg_change_end(change, 404, "unknown service: no workflow and no agent names it");
-        return;
-    }
-}
-
 static const char *service_change(struct mg_change *change, struct mg_slice body)
 {
     struct mg_service_setting setting = {.service = change->id, .reason = change->reason, .by = change->by};
@@ -82,7 +58,7 @@ static const char *service_change(struct mg_change *change, struct mg_slice body
     } else {
         return "unknown verb";
     }
-    mg_store_put_setting(change->console->changing_store, &setting, on_setting_put, change);
+    mg_store_put_setting(change->console->changing_store, &setting, mg_change_stored, change);
     return NULL;
 }
 
@@ -181,7 +157,7 @@ static void action_note(struct mg_change *change, const char *verb, const char *
     mg_store_note_action(change->console->changing_store, &action, on_noted, change);
 }
 
-static void change_note(struct mg_change *change)
+void mg_console_change_note(struct mg_change *change)
 {
     if (strcmp(change->noun, "dead") == 0) {
         action_note(change, strcmp(change->id, "drop") == 0 ? "dead drop" : "dead requeue", change->mark,
@@ -213,14 +189,12 @@ static const char *change_begin(struct mg_change *change, struct mg_slice body)
         return mg_console_bulk_change(change, body);
     }
     if (strcmp(change->noun, "schedules") == 0) {
-        change->note = change_note;
         return mg_console_schedule_change(change, body);
     }
     if (strcmp(change->noun, "alerts") == 0) {
         return alert_change(change);
     }
     if (strcmp(change->noun, "orders") == 0 && change->id[0] == '\0') {
-        change->note = change_note;
         return mg_console_post_begin(change, body);
     }
     if (strcmp(change->noun, "orders") == 0) {
@@ -229,7 +203,7 @@ static const char *change_begin(struct mg_change *change, struct mg_slice body)
         wrong = dead_read(change, body);
     }
     if (wrong == NULL) {
-        change_note(change);
+        mg_console_change_note(change);
     }
     return wrong;
 }

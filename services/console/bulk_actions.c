@@ -174,28 +174,6 @@ static const char *start_begin(struct mg_change *change, struct mg_slice body)
 
 /* ---- pausing, resuming, stopping ---- */
 
-static void on_changed(void *arg, enum mg_change_result result, uint64_t version, const struct mg_err *err)
-{
-    struct mg_change *change = arg;
-    char text[64];
-    if (err != NULL) {
-        mg_change_end(change, 503, err->text);
-        return;
-    }
-    switch (result) {
-    case MG_CHANGE_DONE:
-        (void)snprintf(text, sizeof(text), "done, as version %llu", (unsigned long long)version);
-        mg_change_end(change, 200, text);
-        return;
-    case MG_CHANGE_CONFLICT:
-        mg_change_end(change, 409, "the bulk action has changed or ended meanwhile; reload the page");
-        return;
-    case MG_CHANGE_NOT_FOUND:
-        mg_change_end(change, 404, "unknown bulk action");
-        return;
-    }
-}
-
 static const char *wish_begin(struct mg_change *change, struct mg_slice body)
 {
     static const enum mg_bulk_wish wishes[] = {MG_BULK_WISH_PAUSE, MG_BULK_WISH_RESUME, MG_BULK_WISH_STOP};
@@ -209,7 +187,7 @@ static const char *wish_begin(struct mg_change *change, struct mg_slice body)
                                                 .version = mg_member_number(body, "/version"),
                                                 .reason = change->reason,
                                                 .by = change->by};
-            mg_store_change_bulk(change->console->changing_store, &wish, on_changed, change);
+            mg_store_change_bulk(change->console->changing_store, &wish, mg_change_stored, change);
             return NULL;
         }
     }

@@ -152,3 +152,24 @@ void mg_change_end(struct mg_change *change, unsigned int status, const char *te
     }
     mg_change_free(change);
 }
+
+void mg_change_stored(void *arg, enum mg_change_result result, uint64_t version, const struct mg_err *err)
+{
+    struct mg_change *change = arg;
+    const char *what = strcmp(change->noun, "services") == 0 ? "service"
+                       : strcmp(change->noun, "bulk") == 0   ? "bulk action"
+                                                             : "schedule";
+    char text[MG_PATH_PART_SIZE];
+    if (err != NULL) {
+        mg_change_end(change, 503, err->text);
+    } else if (result == MG_CHANGE_DONE) {
+        (void)snprintf(text, sizeof(text), "stored as version %llu", (unsigned long long)version);
+        mg_change_end(change, 200, text);
+    } else if (result == MG_CHANGE_CONFLICT) {
+        (void)snprintf(text, sizeof(text), "the %s has changed or ended meanwhile; reload the page", what);
+        mg_change_end(change, 409, text);
+    } else {
+        (void)snprintf(text, sizeof(text), "unknown %s", what);
+        mg_change_end(change, 404, text);
+    }
+}

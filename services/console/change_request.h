@@ -24,7 +24,6 @@ struct mg_change {
     char queue[MG_PATH_PART_SIZE], mark[MG_MARK_SIZE]; /* of a dead letter's change */
     char refusal[MG_BULK_REFUSAL_SIZE];                /* which member is wrong */
     uint64_t version;                                  /* of a schedule, as shown */
-    void (*note)(struct mg_change *change);            /* records the change, then sends its command */
     struct mg_schedule *schedule;                      /* to be resumed; NULL: none. Owned */
     int64_t orders_max; /* of a bulk action: the number of orders that the operator confirmed */
 };
@@ -36,8 +35,15 @@ struct mg_change *mg_change_create(struct mg_console *console, struct mg_http_ex
 void mg_change_free(struct mg_change *change); /* after its request has been answered */
 /* Answers the request with `text`, as an error from status 300 on, and frees the change. */
 void mg_change_end(struct mg_change *change, unsigned int status, const char *text);
-/* The same with the caller's JSON. */
+/* Ends it with the result of a store's change: of a service's settings, a schedule or a bulk action. */
+void mg_change_stored(void *change, enum mg_change_result result, uint64_t version, const struct mg_err *err);
+/* The same as mg_change_end with the caller's JSON. */
 void mg_change_end_with(struct mg_change *change, unsigned int status, struct mg_slice json);
+
+/* ---- act.c ---- */
+
+/* Records the change, then sends its command, its order or its dead letter. */
+void mg_console_change_note(struct mg_change *change);
 
 /* ---- order_actions.c ---- */
 
@@ -54,8 +60,7 @@ void mg_console_command_id_make(const struct mg_change *change, uint64_t version
 
 /* ---- order_post.c ---- */
 
-/* NULL: the workflow is being read; else the reason for a refusal. change->note follows, and then the send.
- */
+/* NULL: the workflow is being read; else the reason for a refusal. mg_console_change_note follows. */
 const char *mg_console_post_begin(struct mg_change *change, struct mg_slice body);
 void mg_console_post_send(struct mg_change *change);
 

@@ -237,7 +237,8 @@ static bool is_number(const char *text)
     return strspn(text, "0123456789") == strlen(text) && strlen(text) < 19;
 }
 
-/* The cursor MICROSECONDS/ORDER that the previous page returned. */
+/* The cursor MICROSECONDS/ORDER that the previous page returned; of a list of the oldest orders it is ORDER.
+ */
 static bool is_newest_cursor(const char *text)
 {
     const char *slash = strchr(text, '/');
@@ -245,6 +246,11 @@ static bool is_newest_cursor(const char *text)
     (void)snprintf(number, sizeof(number), "%.*s", slash != NULL ? (int)(slash - text) : 0, text);
     return text[0] == '\0' ||
            (number[0] != '\0' && is_number(number) && mg_order_id_is_valid(slash + 1, strlen(slash + 1)));
+}
+
+static bool is_oldest_cursor(const char *text)
+{
+    return text[0] == '\0' || mg_order_id_is_valid(text, strlen(text));
 }
 
 static bool cursor_check(struct mg_page *page, bool is_right)
@@ -277,8 +283,7 @@ static bool open_ask(struct mg_page *page, const struct filter *filter, bool is_
                                   NULL};
     query_begin(query, "open orders", render_page);
     query_add(query, NULL, MG_REPORT_PAGE_OPEN, params);
-    return cursor_check(page, filter->after[0] == '\0' ||
-                                  mg_order_id_is_valid(filter->after, strlen(filter->after)));
+    return cursor_check(page, is_oldest_cursor(filter->after));
 }
 
 /* Orders with a step that waits for a service, oldest first. */
@@ -287,8 +292,7 @@ static bool parked_ask(struct mg_page *page, const struct filter *filter, struct
     const char *const params[] = {filter->waits_for, filter->after, TEXT_OF(PAGE_ROWS), NULL};
     query_begin(query, "orders that wait for a service", render_page);
     query_add(query, NULL, MG_REPORT_PAGE_PARKED, params);
-    return cursor_check(page, filter->after[0] == '\0' ||
-                                  mg_order_id_is_valid(filter->after, strlen(filter->after)));
+    return cursor_check(page, is_oldest_cursor(filter->after));
 }
 
 static bool orders_ask(struct mg_page *page, const struct filter *filter, struct mg_query *query)

@@ -9,20 +9,6 @@
 #include "core/key.h"
 #include "operator/slot_plan.h"
 
-static void on_changed(void *arg, enum mg_change_result result, uint64_t version, const struct mg_err *err)
-{
-    struct mg_change *change = arg;
-    char text[64];
-    if (err != NULL) {
-        mg_change_end(change, 503, err->text);
-    } else if (result != MG_CHANGE_DONE) {
-        mg_change_end(change, 409, "the schedule has changed meanwhile; reload the page");
-    } else {
-        (void)snprintf(text, sizeof(text), "stored as version %llu", (unsigned long long)version);
-        mg_change_end(change, 200, text);
-    }
-}
-
 static void schedule_change(struct mg_change *change, const struct mg_slot_plan *plan)
 {
     struct mg_schedule_change wanted = {.verb = plan != NULL ? MG_SCHEDULE_RESUME : MG_SCHEDULE_PAUSE,
@@ -35,7 +21,7 @@ static void schedule_change(struct mg_change *change, const struct mg_slot_plan 
         memcpy(wanted.upcoming, plan->slots, sizeof(wanted.upcoming));
         wanted.next_at_ms = plan->next_at_ms;
     }
-    mg_store_change_schedule(change->console->changing_store, &wanted, on_changed, change);
+    mg_store_change_schedule(change->console->changing_store, &wanted, mg_change_stored, change);
 }
 
 static void on_plan(void *arg, const struct mg_slot_plan *plan, const struct mg_err *err)
@@ -60,7 +46,7 @@ static void run_begin(struct mg_change *change, int64_t now_ms)
     memcpy(command->schedule, change->id, strlen(change->id) + 1); /* a valid name fits */
     (void)snprintf(command->by, sizeof(command->by), "%s", change->by);
     (void)snprintf(command->reason, sizeof(command->reason), "%s", change->reason);
-    change->note(change);
+    mg_console_change_note(change);
 }
 
 static void on_row(void *arg, const struct mg_slot_row *row, const struct mg_err *err)

@@ -47,6 +47,7 @@ const isMarked = ({page}) => page.evaluate(() => globalThis.isMarked === true);
 test("without a token nothing is shown, a wrong one is refused, a right one opens", async () => {
   const visitor = await Visitor.come();
   await visitor.sees("Your token");
+  assert.equal(await visitor.page.locator("nav a, #find input").filter({visible: true}).count(), 0, "pages are offered before the login");
   await visitor.judge("login");
   await visitor.open(`/orders/${COMPENSATED}`);
   assert.equal(await visitor.page.locator("main h1").textContent(), "Log in");
@@ -106,6 +107,11 @@ test("which service hurts? its page shows it, and its end", async () => {
   await visitor.judge("services");
   await visitor.open("/");
   await visitor.page.getByRole("img", {name: /^Orders of the last hour: /}).waitFor();
+  assert.match(await visitor.page.locator(".chart .scale").textContent(), /^(\d\d:\d\d){4}now$/);
+  await visitor.page.locator(".tile a", {hasText: "processing"}).click();
+  await visitor.page.getByRole("heading", {name: "Open orders, oldest first"}).waitFor();
+  await visitor.page.goBack();
+  await visitor.page.locator(".tile").first().waitFor();
   await visitor.judge("overview-failing");
   await behave("payment", "order");
   await ended(ids, "processed");
@@ -164,7 +170,7 @@ test("orders are found by state, workflow, step, error and time", async () => {
     return visitor.page.locator("main tbody tr").allTextContents();
   };
   const has = (rows, each) => assert(rows.length > 0 && rows.every((row) => each.test(row)), `${each} in each of ${rows.join("\n")}`);
-  has(await search({state: "compensated"}), /^demo-.*compensated/);
+  has(await search({state: "compensated"}), /^demo-.*compensated.*(book|charge) failed: http_422/);
   has(await search({workflow: "sale", state: "processed"}), /^browser-.*processed/);
   has(await search({state: "error", "failed at step": "charge", "error code": "http_422"}), /^browser-.*charge/);
   has(await search({workflow: "fulfilment", since: "1h"}), /^demo-.*fulfilment/);
@@ -247,8 +253,11 @@ test("an order that waits has its coming steps in the picture, and an undo has i
     assert.deepEqual(Object.keys(steps), ["seat", "charge", "insure", "policy", "transfer", "ticket"]);
     for (const step of ["insure", "policy", "transfer", "ticket"]) assert.match(steps[step], new RegExp(`^${step}: (not yet|pending)`));
     assert.match(await visitor.page.locator(".verdict .next").textContent(), /^Next: as soon as payment takes requests: .* undo seat; the client is told compensated/);
-    const since = visitor.page.locator(".verdict .why [data-at]").first(), before = await since.textContent();
-    await until("the time goes on without a question to the server", async () => (await since.textContent()) !== before);
+    for (const since of [visitor.page.locator(".verdict .why [data-at]").first(), visitor.page.locator(".graph .box[data-key=charge] [data-since]")]) {
+      const before = await since.textContent();
+      await until("the time goes on without a question to the server", async () => (await since.textContent()) !== before);
+    }
+    assert.match(await visitor.page.locator(".graph .box[data-key=charge] .state").textContent(), /^waiting for payment, \d+ s$/);
     await visitor.judge("graph-waits");
   } finally {
     await behave("carrier", "decline");
@@ -268,14 +277,18 @@ test("on a phone the same steps stand in a list, and workflows count what was sk
   for (const [viewport, size] of [[PHONE, "phone"], [DESK, "desk"]]) {
     const visitor = await Visitor.login("reader", viewport);
     await visitor.open("/workflows");
-    const insure = panelOf(visitor, "trip").getByRole("row", {name: "insure"});
+    await rowOf(visitor, "Workflows", "trip").waitFor();
+    await visitor.judge(`workflows-${size}`);
+    await visitor.measure("/workflows");
+    await visitor.page.getByRole("link", {name: "trip", exact: true}).click();
+    const insure = rowOf(visitor, "Steps of trip", "insure");
     await insure.waitFor();
-    const names = await panelOf(visitor, "trip").locator("tbody td[data-name=step], tbody th").allTextContents();
+    const names = await panelOf(visitor, "Steps").locator("tbody th").allTextContents();
     assert.deepEqual(names.map((text) => text.trim()), ["seat", "charge", "insure", "policy", "transfer", "ticket"], "the workflow's order");
     const skipped = insure.locator("td[data-name=skipped]");
     assert(Number(await skipped.textContent()) > 0, "the workflows page counts no skip");
-    await visitor.judge(`workflows-${size}`);
-    await visitor.measure("/workflows");
+    await visitor.judge(`workflow-${size}`);
+    await visitor.measure("/workflows/trip");
     for (const [id, name] of [[plain, "skipped"], [costly, "undone"]]) {
       await visitor.open(`/orders/${id}`, visitor.page.locator("main h1"));
       await visitor.page.locator(size === "phone" ? "ol.graph-list" : ".graph").waitFor();
@@ -320,10 +333,10 @@ test("a failed order is resumed, and its page follows it to its end", async () =
 test("a paused service is called by nobody, and its orders go on when it is resumed", async () => {
   const visitor = await Visitor.login("operator");
   await visitor.open("/services");
-  const payment = rowOf(visitor, "Settings", "payment"), calls = rowOf(visitor, "Services", "payment");
+  const payment = rowOf(visitor, "Services", "payment");
   await act(visitor, buttonOf(payment, "Pause"), {"duration (10m, 2h); empty: until it is resumed": "10m"});
-  await calls.getByText("paused", {exact: true}).waitFor();
-  await calls.locator("time").first().waitFor();
+  await payment.getByText("paused", {exact: true}).waitFor();
+  await payment.locator("time").first().waitFor();
   await visitor.page.locator(".spark .pause").first().waitFor();
   await visitor.judge("services-paused");
   const [id] = await submit(1);
@@ -334,12 +347,12 @@ test("a paused service is called by nobody, and its orders go on when it is resu
   await visitor.sees("Service payment is paused by operator");
   await visitor.open("/services");
   await act(visitor, buttonOf(payment, "Resume"));
-  await calls.getByText("serving").waitFor();
+  await payment.getByText("serving").waitFor();
   await ended([id], "processed");
   await act(visitor, buttonOf(payment, "Limit"), {"concurrent calls; none: no limit; empty: unchanged": "4"});
   await payment.getByText("4 concurrent calls").waitFor();
   await act(visitor, buttonOf(payment, "Limit"), {"concurrent calls; none: no limit; empty: unchanged": "none"});
-  await payment.getByText("as set in the agents' service files").waitFor();
+  await payment.getByText("4 concurrent calls").waitFor({state: "detached"});
   await visitor.leave();
 });
 
@@ -539,7 +552,10 @@ test("failed orders go again, gently: a bulk action stops by itself while its fi
   await confirm();
   await visitor.page.locator("main .head .badge", {hasText: "done"}).waitFor();
   assert.deepEqual([await became("failed"), await became("skipped"), await became("done")], [0, 0, count]);
+  assert.match(await visitor.page.locator("main h1").textContent(), new RegExp(`^Resume ${count} orders: http_422`));
   await visitor.judge("bulk-done");
+  await visitor.page.locator(".tile a", {hasText: "done"}).click();
+  await visitor.page.getByRole("heading", {name: "Orders: done"}).waitFor();
   await ended(ids, "processed");
   await visitor.open("/bulk");
   assert.equal(await visitor.page.locator("main tbody tr").count(), 2);
@@ -587,7 +603,7 @@ test("at 320 pixels all is there, without scrolling sideways, and large enough f
   await waiting();
   const visitor = await Visitor.login("operator", NARROW);
   for (const path of ["/", "/orders", "/orders?state=error", `/orders/${id}`, `/orders/${COMPENSATED}`, "/failures", "/bulk", "/waiting", "/alerts", "/dead",
-    "/dead?queue=orders.rejected", "/services", "/workflows", "/schedules", "/audit", "/post"]) {
+    "/dead?queue=orders.rejected", "/services", "/workflows", "/workflows/sale", "/schedules", "/audit", "/post"]) {
     await visitor.open(path);
     await visitor.page.locator("main .panel").last().waitFor();
     await unfold(visitor);

@@ -101,7 +101,7 @@ static void assert_written(unsigned int expected, const char *text)
 
 /* ---- pages ---- */
 
-#define COLUMNS_MAX 17
+#define COLUMNS_MAX 19
 #define ROWS_MAX    60
 
 /* The tables of one page, by the index of its reports. Texts are constants, so nothing is freed. */
@@ -158,18 +158,20 @@ static void one_put(int report, int row_count, const char *column, const char *c
 /* A page of one order, or of none. */
 static void page_put(int report, const char *order_id, const char *next)
 {
-    static const char *const columns[] = {
-        "order_id",     "workflow",   "state",       "goal",    "reason",     "n",
-        "created_at",   "updated_at", "complete_by", "line",    "waits_step", "waits_service",
-        "waits_reason", "looked_at",  "is_full",     "back_to", "next"};
-    const char *const cells[] = {order_id,     "w",   "pending", "processed",    "none", "0", "x",  "y", NULL,
-                                 "customer/1", "pay", "bank",    "breaker_open", "7",    "t", NULL, next};
-    rows_put(report, 1, 17, columns, cells);
+    static const char *const columns[] = {"order_id",     "workflow",    "state",        "goal",
+                                          "reason",       "n",           "created_at",   "updated_at",
+                                          "complete_by",  "line",        "waits_step",   "waits_service",
+                                          "waits_reason", "failed_step", "failed_error", "looked_at",
+                                          "is_full",      "back_to",     "next"};
+    const char *const cells[] = {order_id,     "w",   "pending", "processed",    "none", "0",  "x", "y", NULL,
+                                 "customer/1", "pay", "bank",    "breaker_open", NULL,   NULL, "7", "t", NULL,
+                                 next};
+    rows_put(report, 1, 19, columns, cells);
 }
 #define PAGE_ORDER                                                                                                                    \
     "{\"order_id\": \"o-1\", \"workflow\": \"w\", \"state\": \"pending\", \"goal\": \"processed\", "                                  \
     "\"reason\": \"none\", \"n\": 0, \"created_at\": \"x\", \"updated_at\": \"y\", \"complete_by\": null, \"line\": \"customer/1\", " \
-    "\"waits_step\": \"pay\", \"waits_service\": \"bank\", \"waits_reason\": \"breaker_open\"}"
+    "\"waits_step\": \"pay\", \"waits_service\": \"bank\", \"waits_reason\": \"breaker_open\", \"failed_step\": null, \"failed_error\": null}"
 
 static void tables_clear(void)
 {

@@ -550,7 +550,7 @@ enum mg_orders_param {
     MG_ORDERS_CLIENT,
     MG_ORDERS_PARAMS
 };
-#define MG_ORDERS_LISTED_COLUMNS 13 /* of its orders; those of the page follow */
+#define MG_ORDERS_LISTED_COLUMNS 15 /* of its orders; those of the page follow */
 
 /* Parameters of MG_REPORT_AWAITING. */
 enum mg_awaiting_param {
@@ -573,12 +573,12 @@ enum mg_awaiting_param {
 enum mg_report {
     /* A page of orders, newest first, of all or of one client: order_id, workflow, state, goal, reason,
      * failure_count, created_at, updated_at, complete_by, line; waits_step, waits_service, waits_reason of
-     * the first step that waits (NULL: none does). Each row has its page, too: looked_at (orders read),
-     * back_to (time of the oldest of them), next (cursor of the next page or NULL). A page without orders has
-     * one row, whose order_id is NULL. For tables of any size a page reads at most some ten thousand rows; a
-     * page without a match may still have a next. */
+     * the first step that waits, failed_step, failed_error of the first that failed (NULL: none). Each row
+     * has its page, too: looked_at (orders read), back_to (time of the oldest of them), next (cursor of the
+     * next page or NULL). A page without orders has one row, whose order_id is NULL. For tables of any size a
+     * page reads at most some ten thousand rows; a page without a match may still have a next. */
     MG_REPORT_ORDERS,
-    MG_REPORT_CLIENT_ORDERS, /* the same for a gateway: which step waits is not known */
+    MG_REPORT_CLIENT_ORDERS, /* the same for a gateway: no step is known */
     /* The same of open orders, oldest first; also is_full: open ones are left unread. $1 state, $2 workflow,
      * $3 since, $4 until, $5 cursor, $6 limit */
     MG_REPORT_PAGE_OPEN,

@@ -13,7 +13,7 @@ function field({name, label, type = "text", value, choices, rows, ...more}) {
 }
 
 /** Shows a dialog until it is closed; `form` has its contents. */
-export function dialogShow(form, isWide = false) {
+function dialogShow(form, isWide = false) {
   const dialog = h("dialog", {"aria-labelledby": "act-title", class: isWide ? "is-wide" : null}, form);
   dialog.onclose = () => dialog.remove();
   document.body.append(dialog);

@@ -1,19 +1,19 @@
 // Alerts: faults that need attention, by cause. One acknowledgement makes a cause known, with all its alerts, also later ones.
-import {h, badge, bulkLink, number, orderLink, panel, plural, table, when} from "/dom.js";
+import {h, ago, badge, bulkLink, number, orderLink, panel, plural, table, words} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
-import {go} from "/app.js";
+import {reload} from "/app.js";
 import {actButton, copyShow} from "/act.js";
+import {causeHref} from "/overview.js";
 import {incidentOfCause} from "/report_text.js";
+import {countLink} from "/workflows.js";
 
-const again = () => go(location.pathname + location.search, {keepsFocus: true});
 const place = (row) => [row.workflow, row.step ?? "the order", row.service].filter(Boolean).join(" / ");
-const failureHref = (row) => `/orders?${new URLSearchParams({state: "error", workflow: row.workflow, step: row.step ?? "", error: row.error ?? ""})}`;
 
 /** The words about this failure alone; the rest of the text is the same for each. */
 const ownText = (row) => (row.workflow && row.text.match(/; step [^:;]+: ([^]*?)(?:; not undone: [^;]*)?$/)?.[1]) || row.text;
 
 function subjectShow(row) {
-  if (row.workflow) return [h("a", {href: failureHref(row)}, row.error ?? row.code.replaceAll("_", " ")), h("div", {class: "soft"}, place(row))];
+  if (row.workflow) return [h("a", {href: causeHref(row)}, row.error ?? words(row.code)), h("div", {class: "soft"}, place(row))];
   if (row.order_id) return orderLink(row.order_id);
   return row.code === "bulk_stopped" ? bulkLink(row.subject) : row.subject;
 }
@@ -29,20 +29,20 @@ export async function incidentShow(cause) {
 function acknowledge(row) {
   const others = Number(row.count) > 1 ? `all ${number(row.count)} alerts of this cause` : "the alert";
   return actButton("Acknowledge", {
-    title: `Acknowledge: ${row.error ?? row.code.replaceAll("_", " ")}`,
+    title: `Acknowledge: ${row.error ?? words(row.code)}`,
     text: `You acknowledge ${others}. The cause is then known: it needs no further attention, and other operators see your name. Alerts stay open until their cause is removed; a new alert of the cause is known, too.`,
-    act: (reason) => post(`alerts/${row.alert_id}/ack`, {reason}), done: again,
+    act: (reason) => post(`alerts/${row.alert_id}/ack`, {reason}), done: reload,
   });
 }
 
 const CAUSE_COLUMNS = [
   {name: "cause", cell: (row) => badge(row.code, row.acked_at ? "over" : "bad")},
   {name: "what", wide: true, cell: subjectShow},
-  {name: "alerts", number: true, cell: (row) => number(row.count)},
-  {name: "since", cell: (row) => when(row.oldest, {relative: true})},
-  {name: "last", cell: (row) => when(row.newest, {relative: true})},
+  {name: "alerts", number: true, cell: (row) => (row.workflow ? countLink(row.count, causeHref(row)) : number(row.count))},
+  {name: "since", cell: (row) => ago(row.oldest)},
+  {name: "last", cell: (row) => ago(row.newest)},
   {name: "newest message", cell: (row) => [h("span", {title: row.text}, ownText(row)), row.order_id && row.workflow && [" ", orderLink(row.order_id)]]},
-  {name: "known by", cell: (row) => (row.acked_at ? [row.acked_by, " ", when(row.acked_at)] : mayAct() ? acknowledge(row) : "none")},
+  {name: "known by", cell: (row) => (row.acked_at ? [row.acked_by, " ", ago(row.acked_at)] : mayAct() ? acknowledge(row) : "none")},
 ];
 const reportColumn = {name: "report", cell: (row) => h("button", {type: "button", onclick: () => incidentShow(row)}, "Copy report")};
 
@@ -50,9 +50,9 @@ const ALERT_COLUMNS = [
   {name: "alert", cell: (row) => [badge(row.code, row.closed_at ? "over" : "bad"), " ", h("span", {class: "soft"}, `no. ${row.alert_id}`)]},
   {name: "subject", cell: (row) => (row.order_id ? orderLink(row.order_id) : row.code === "bulk_stopped" ? bulkLink(row.subject) : row.subject)},
   {name: "message", cell: (row) => row.text},
-  {name: "opened", cell: (row) => when(row.opened_at)},
-  {name: "acknowledged by", cell: (row) => (row.acked_by ? [row.acked_by, " ", when(row.acked_at)] : "")},
-  {name: "closed", cell: (row) => when(row.closed_at)},
+  {name: "opened", cell: (row) => ago(row.opened_at)},
+  {name: "acknowledged by", cell: (row) => (row.acked_by ? [row.acked_by, " ", ago(row.acked_at)] : "")},
+  {name: "closed", cell: (row) => ago(row.closed_at)},
 ];
 
 function tabs(isAll) {

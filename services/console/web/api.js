@@ -1,6 +1,6 @@
 // Requests to the console: JSON from /api/v1, and events while the page is visible.
 
-export class Refusal extends Error {
+class Refusal extends Error {
   constructor(status, text) { super(text); this.status = status; }
 }
 
@@ -32,6 +32,9 @@ export function get(path, parameters = {}, signal) {
 export function post(path, body) {
   return call(path, {method: "POST", headers: {"Content-Type": "application/json", "X-Makegood-CSRF": me.csrf}, body: JSON.stringify(body)});
 }
+
+/** Names one dialog or form: a second click in it is the same command. */
+export const clickMake = () => crypto.randomUUID?.() ?? null;
 
 /** Names one intention of the operator: two requests with the same ticket have one effect. */
 export const ticketMake = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,6 +1,6 @@
 // The shell: views by path, keys, theme, login. Each view is a file that exports `show(page)`; it may return a function
 // that ends its streams and timers.
-import {h, say} from "/dom.js";
+import {h, clockTell, fact, morph, say, tick} from "/dom.js";
 import {get, listen, me, meRead, login, logout} from "/api.js";
 import {icon} from "/icons.js";
 
@@ -21,6 +21,7 @@ const ONE_OF = [ // views of one object, below the list of all
   {below: "/orders", name: "Order", file: "/order.js"},
   {below: "/bulk", name: "Bulk action", file: "/bulk.js"},
   {below: "/waiting", name: "Waiting", file: "/waiting.js"},
+  {below: "/workflows", name: "Workflow", file: "/workflow.js"},
   {below: "/schedules", name: "Schedule", file: "/schedule.js"},
 ];
 const FIND = {path: "/find", name: "Search", file: "/find.js"};
@@ -42,14 +43,19 @@ export function trouble(text) {
 }
 
 /** listen() for a view. Without new events the view keeps its data, and the page marks it as old. */
-export const watch = (parameters, handlers) => listen(parameters, {
+export const watch = (parameters, {overview = () => {}, ...handlers}) => listen(parameters, {
+  overview: (data) => {
+    clockTell(data.now_ms);
+    trouble("");
+    overview(data);
+  },
   trouble: ({error}) => trouble(`This page is out of date: ${error}.`),
   broken: () => trouble("This page is out of date: the console does not answer. The connection is retried."),
   ...handlers,
 });
 
 /** Shows a view's error in its place, with the remedy. */
-export function failed(main, error) {
+function failed(main, error) {
   if (error.name === "AbortError") return;
   if (error.status === 401) { askLogin(); return; }
   main.replaceChildren(h("h1", {}, error.status === 404 ? "Not found" : "This page is not available"), h("p", {}, `${error.message}.`),
@@ -92,29 +98,46 @@ export async function show({keepsFocus = false} = {}) {
   }
 }
 
-/** The button below a list: `ask` reads the next page, and `draw` adds its rows to the list. */
-export function moreButton(words, ask, draw) {
-  const more = h("button", {type: "button", onclick: async () => {
-    more.disabled = true;
-    try {
-      await ask();
-    } catch (error) {
-      trouble(`The next page is not available: ${error.message}.`);
-      more.disabled = false;
-      return;
-    }
-    trouble("");
-    draw();
-  }}, words);
-  return more;
+/**
+ * A view whose data are read again while it is shown: read() resolves with them, draw(data, again) makes its contents,
+ * changed(before, after) a text to announce. Returns {data, draw, again, stop}.
+ */
+export async function lively(main, read, draw, changed = () => "") {
+  let isAsking = false, isStopped = false;
+  const self = {
+    data: await read(),
+    draw: () => isStopped || morph(main, h("div", {}, draw(self.data, self.again))),
+    stop: () => { isStopped = true; },
+    again: async () => {
+      if (isAsking || isStopped) return;
+      isAsking = true;
+      try {
+        const before = self.data;
+        self.data = await read();
+        trouble("");
+        self.draw();
+        say(changed(before, self.data));
+      } catch (error) {
+        trouble(`This page is out of date: ${error.message}.`);
+      } finally {
+        isAsking = false;
+      }
+    },
+  };
+  self.draw();
+  return self;
 }
 
-export function go(address, options) {
+export function go(address) {
   if (address !== location.pathname + location.search) history.pushState(null, "", address);
-  return show(options);
+  return show();
 }
+
+/** Reads the view again after a change; the focus stays. */
+export const reload = () => show({keepsFocus: true});
 
 function navShow(current) {
+  document.body.classList.toggle("is-out", me.role === "none");
   element("nav").replaceChildren(...VIEWS.map((view) => h("li", {class: view.begins ? "is-first" : null},
     h("a", {href: view.path, "aria-current": view === current || current.below === view.path ? "page" : null}, icon(view.icon), view.name))));
   const may = `${me.name} has ${me.role === "operator" ? "operator" : "read-only"} access`;
@@ -198,7 +221,7 @@ function keysShow() {
   const dialog = h("dialog", {"aria-labelledby": "keys-title"}, h("form", {method: "dialog"},
     h("h2", {id: "keys-title"}, "Keys"),
     h("dl", {class: "facts"}, [["/", "search for an order"], ...VIEWS.map((view) => [`g ${view.key}`, view.name]), ["?", "show this list"], ["Esc", "close a dialog"]]
-      .map(([keys, what]) => [h("dt", {}, keys.split(" ").map((key) => [h("kbd", {}, key), " "])), h("dd", {}, what)])),
+      .map(([keys, what]) => fact(keys.split(" ").map((key) => [h("kbd", {}, key), " "]), what))),
     h("div", {class: "row"}, close)));
   dialog.onclose = () => dialog.remove();
   document.body.append(dialog);
@@ -248,4 +271,5 @@ async function begin() {
   }
 }
 themeShow();
+setInterval(tick, 1000);
 begin();

@@ -1,11 +1,12 @@
 // The acts of operators, in the console and by the tool.
-import {h, bulkLink, orderLink, panel, say, searchPanel, table, when} from "/dom.js";
+import {h, ago, bulkLink, moments, orderLink, table, words} from "/dom.js";
 import {get} from "/api.js";
-import {go, moreButton} from "/app.js";
+import {pagedPanel, searchPanel} from "/list.js";
 
+const DETAIL_SHOWN = 160; // characters
 const FIELDS = [
   {name: "by", label: "operator", placeholder: "otto"},
-  {name: "subject", label: "order, service, …", placeholder: ""},
+  {name: "subject", label: "order, service, …"},
   {name: "since", label: "since", placeholder: "8h, 7d, 2026-01-31"},
   {name: "until", label: "until", placeholder: "1h, 2026-01-31T12:00Z"},
 ];
@@ -20,56 +21,42 @@ function subjectShow(row) {
   return row.subject;
 }
 
+const isMoment = (value) => typeof value === "string" && /^\d{4}-\d\d-\d\dT[\d:.]+\+00:00$/.test(value);
+
 /** A value in words: "workflow sale, step charge". */
 function plain(value) {
   if (Array.isArray(value)) return value.map(plain).join(", ");
-  if (typeof value !== "object" || value === null) return String(value);
-  return Object.entries(value).map(([name, inner]) => `${name.replaceAll("_", " ")} ${plain(inner)}`).join(", ");
+  if (typeof value === "object") return Object.entries(value).filter(([, inner]) => ![null, "", false].includes(inner)).map(named).join(", ");
+  return isMoment(value) ? new Date(value).toISOString() : String(value);
+}
+
+/** "paused" for is_paused: true, "filter (error http_503)". */
+function named([name, value]) {
+  if (value === true) return words(name.replace(/^is_/, ""));
+  return `${words(name)} ${typeof value === "object" && !Array.isArray(value) ? `(${plain(value)})` : plain(value)}`;
 }
 
 /** The rest of the record, in few words. */
 function detailText(row) {
   const {via, version, order_id: orderId, code, ...more} = row.detail ?? {};
-  const text = Object.entries(more).filter(([, value]) => value !== null && value !== "" && value !== false)
-    .map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "object" && !Array.isArray(value) ? `(${plain(value)})` : plain(value)}`).join(", ");
-  return text.length > 160 ? `${text.slice(0, 160)}…` : text;
+  const text = plain(more);
+  return text.length > DETAIL_SHOWN ? `${text.slice(0, DETAIL_SHOWN)}…` : text;
 }
 
 const COLUMNS = [
-  {name: "time", cell: (row) => when(row.at)},
+  {name: "time", cell: (row) => ago(row.at)},
   {name: "operator", cell: (row) => row.by_whom},
   {name: "act", cell: (row) => h("strong", {class: "whole"}, row.verb)},
   {name: "on", wide: true, cell: subjectShow},
   {name: "reason", wide: true, cell: (row) => row.reason},
-  {name: "detail", cell: (row) => detailText(row) && h("span", {class: "soft"}, detailText(row))},
+  {name: "detail", cell: (row) => h("span", {class: "soft"}, moments(detailText(row)))},
 ];
-
-function form(filter) {
-  const self = h("form", {class: "filters", onsubmit: (event) => {
-    event.preventDefault();
-    const wanted = new URLSearchParams([...new FormData(self)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value !== ""));
-    go(`/audit${String(wanted) === "" ? "" : `?${wanted}`}`);
-  }}, FIELDS.map(({name, label, placeholder}) => h("div", {}, h("label", {for: `filter-${name}`}, label),
-    h("input", {id: `filter-${name}`, name, value: filter[name], placeholder, autocomplete: "off", autocapitalize: "off", spellcheck: "false"}))),
-  h("div", {class: "row"}, h("button", {type: "submit", class: "first"}, "Search"), h("a", {class: "button", href: "/audit"}, "Clear")));
-  return self;
-}
 
 export async function show({main, query}) {
   const filter = Object.fromEntries(FIELDS.map(({name}) => [name, query.get(name) ?? ""]));
-  const list = h("div"), rows = [];
-  let page = await get("audit", filter);
-  const draw = () => {
-    rows.push(...page.actions);
-    const more = moreButton("More", async () => {
-      page = await get("audit", {...filter, after: page.next});
-    }, () => {
-      draw();
-      say(`${page.actions.length} more`);
-    });
-    list.replaceChildren(table("Acts of operators", COLUMNS, rows, {empty: "No operator has done anything in this time.", key: (row) => row.action_id}),
-      ...(page.next === null ? [] : [h("p", {class: "row"}, more)]));
-  };
-  main.append(h("h1", {}, "Audit"), searchPanel(form(filter), FIELDS.some(({name}) => filter[name] !== "")), panel("Acts of operators, newest first", list));
-  draw();
+  main.append(h("h1", {}, "Audit"), searchPanel("/audit", FIELDS, filter), pagedPanel("Acts of operators, newest first", await get("audit", filter), {
+    rowsOf: (page) => page.actions,
+    show: (rows) => [table("Acts of operators", COLUMNS, rows, {empty: "No operator has done anything in this time.", key: (row) => row.action_id})],
+    ask: (after) => get("audit", {...filter, after}),
+  }));
 }

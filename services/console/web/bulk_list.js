@@ -1,11 +1,17 @@
 // Bulk actions: open ones and ended ones, newest first.
-import {h, morph, badge, bulkLink, number, panel, plural, table, when} from "/dom.js";
+import {h, morph, ago, badge, bulkLink, number, panel, plural, table} from "/dom.js";
 import {get} from "/api.js";
-import {trouble, watch} from "/app.js";
+import {watch} from "/app.js";
+import {countLink} from "/workflows.js";
 
 export const SILENT_MS = 10000; // a leading supervisor sweeps several times a second, a bulk runner reports every 2 s
 
-export const VERB_TEXTS = {resume: "resume", compensate: "compensate", cancel: "cancel"};
+/** "Resume 12 orders: http_503". */
+export function bulkTitle(bulk) {
+  const {error, step, workflow} = bulk.filter, what = [error, step && `step ${step}`, workflow].filter(Boolean).join(", ");
+  return `${bulk.verb[0].toUpperCase()}${bulk.verb.slice(1)} ${plural(bulk.orders, "order", "orders")}${what === "" ? "" : `: ${what}`}`;
+}
+
 export const isDriven = (runner) => runner.age_ms !== null && Number(runner.age_ms) <= SILENT_MS;
 
 /** Shows the process that drives bulk actions. Without one a bulk action does not move, though it has no fault of its own. */
@@ -16,14 +22,11 @@ export function runnerTell(runner) {
 
 export function bulkTable(rows) {
   return table("Bulk actions", [
-    {name: "bulk action", cell: (row) => bulkLink(row.bulk_id)},
+    {name: "bulk action", cell: (row) => bulkLink(row.bulk_id, bulkTitle(row))},
     {name: "state", cell: (row) => badge(row.state)},
-    {name: "action", cell: (row) => `${VERB_TEXTS[row.verb]} ${plural(row.orders, "order", "orders")}`},
-    {name: "done", number: true, cell: (row) => number(row.done)},
-    {name: "failed", number: true, cell: (row) => number(row.failed)},
-    {name: "skipped", number: true, cell: (row) => number(row.skipped)},
+    ...["done", "failed", "skipped"].map((result) => ({name: result, number: true, cell: (row) => countLink(row[result], `/bulk/${row.bulk_id}?${new URLSearchParams({result})}`)})),
     {name: "remaining", number: true, cell: (row) => number(Number(row.waiting) + Number(row.asked))},
-    {name: "started", cell: (row) => [row.by_whom, " ", when(row.created_at)]},
+    {name: "started", cell: (row) => [row.by_whom, " ", ago(row.created_at)]},
     {name: "reason", cell: (row) => row.reason},
   ], rows, {empty: "No bulk action has been started. The page of failures has a button for it.", key: (row) => row.bulk_id});
 }
@@ -36,7 +39,6 @@ export async function show({main}) {
     panel("Newest first", list, isCut && h("p", {class: "soft"}, "The list is cut. For more: makegood bulk list --limit.")), runnerTell(runner[0]));
   return watch({}, {
     overview: (data) => {
-      trouble("");
       const fresh = new Map(data.bulk.map((row) => [row.bulk_id, row]));
       const known = new Set(bulk.map((row) => row.bulk_id));
       morph(list, h("div", {}, bulkTable([...data.bulk.filter((row) => !known.has(row.bulk_id)), ...bulk.map((row) => fresh.get(row.bulk_id) ?? row)])));

@@ -1,23 +1,22 @@
 // Dead letters: messages that the broker gave up, and submissions that were rejected.
-import {h, bytes, fact, panel, plural, when} from "/dom.js";
+import {h, ago, bytes, fact, panel, plural} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
-import {go} from "/app.js";
+import {reload} from "/app.js";
 import {actButton} from "/act.js";
 
 const QUEUES = {"dead.letters": "Dead-lettered messages", "orders.rejected": "Rejected submissions"};
 
 function letterShow(queue, letter) {
-  const again = () => go(location.pathname + location.search, {keepsFocus: true});
   return h("section", {class: "panel"},
     h("div", {class: "head"}, h("h2", {}, letter.message_id && [h("span", {class: "id"}, letter.message_id), ": "], letter.reason || "No reason recorded"),
       mayAct() && h("p", {class: "row"},
         letter.obstacle ? h("span", {class: "soft"}, `No requeue can succeed: ${letter.obstacle}.`) : actButton("Requeue", {title: "Requeue the message", text: "The message returns to its queue and is processed again. The same failure can occur again.",
-          act: (reason) => post("dead/requeue", {queue, mark: letter.mark, reason}), done: again}),
+          act: (reason) => post("dead/requeue", {queue, mark: letter.mark, reason}), done: reload}),
         actButton("Drop", {isHarm: true, title: "Drop the message permanently", text: "The message is deleted, and its request is never carried out.",
-          act: (reason) => post("dead/drop", {queue, mark: letter.mark, reason}), done: again}))),
-    h("dl", {class: "flow"}, [["time", letter.died_at && when(letter.died_at)], ["type", letter.type], ["queue", letter.queue], ["exchange", letter.exchange],
+          act: (reason) => post("dead/drop", {queue, mark: letter.mark, reason}), done: reload}))),
+    h("dl", {class: "flow"}, [["died", letter.died_at && ago(letter.died_at)], ["type", letter.type], ["queue", letter.queue], ["exchange", letter.exchange],
       ["correlation", letter.correlation_id && letter.correlation_id !== letter.message_id && h("span", {class: "id"}, letter.correlation_id)]]
-      .filter(([, value]) => value).map(([name, value]) => h("div", {}, fact(name, value)))),
+      .map(([name, value]) => fact(name, value))),
     h("details", {}, h("summary", {}, "Body"), bytes("body", letter.body ?? ""), letter.is_cut && h("p", {class: "soft"}, "The body is cut. In full: makegood dead show.")));
 }
 

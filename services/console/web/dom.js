@@ -58,34 +58,38 @@ export function duration(ms) {
 }
 
 // The database's clock, by its last answer: the browser's clock may be wrong.
-let clockAhead = 0;
-export const clockTell = (nowMs) => { clockAhead = Number(nowMs) - Date.now(); };
-export const now = () => Date.now() + clockAhead;
+let clockAhead = null;
+export const clockTell = (nowMs) => { clockAhead = Math.max(clockAhead ?? -Infinity, Number(nowMs) - Date.now()); }; // an answer is late, and never early
+export const now = () => Date.now() + (clockAhead ?? 0);
 
-/** A moment in the browser's time zone; the exact UTC time as a tooltip. */
-export function when(iso, {relative = false, ms = false} = {}) {
-  if (!iso) return "";
-  const date = new Date(iso);
-  const isToday = date.toDateString() === new Date().toDateString();
+/** A moment in the browser's time zone, for a story; the exact UTC time as a tooltip. */
+export function when(iso, {ms = false} = {}) {
+  return iso ? h("time", {datetime: iso, title: iso}, clock(new Date(iso), ms)) : "";
+}
+
+/** The same as a distance, for a list: "3 min ago", "in 2 h". */
+export const ago = (iso) => (iso ? h("time", {datetime: iso, title: `${clock(new Date(iso))} (${iso})`, "data-at": iso}, distance(iso)) : "");
+
+/** The time from a moment until now: "3 min". */
+export const age = (iso) => h("time", {datetime: iso, title: `${clock(new Date(iso))} (${iso})`, "data-since": iso}, span(iso));
+
+function clock(date, ms = false) {
   const time = date.toLocaleTimeString([], {hour: "2-digit", minute: "2-digit", second: "2-digit", ...(ms ? {fractionalSecondDigits: 3} : {})});
-  const text = relative ? ago(date) : isToday ? time : `${date.toLocaleDateString([], {year: "numeric", month: "short", day: "numeric"})} ${time}`;
-  return h("time", {datetime: iso, title: iso}, text);
+  return date.toDateString() === new Date().toDateString() ? time : `${date.toLocaleDateString([], {year: "numeric", month: "short", day: "numeric"})} ${time}`;
 }
 
-function ago(date) {
-  const ms = now() - date.getTime();
-  const text = duration(Math.max(Math.abs(ms), 1000)); // a page is seldom newer than a second
-  return ms >= 0 ? `${text} ago` : `in ${text}`;
-}
+export const span = (iso) => duration(Math.max(Math.abs(now() - Date.parse(iso)), 1000)); // a page is seldom newer than a second
+export const distance = (iso) => (Date.parse(iso) <= now() ? `${span(iso)} ago` : `in ${span(iso)}`);
 
 const MOMENT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)/;
 
-/** A text with each moment in it as a time of day and its distance, which tick() renews. */
-export const moments = (text) => text.split(MOMENT).map((part, index) => (index % 2 === 0 ? part : [when(part), " (", h("span", {"data-at": part}, ago(new Date(part))), ")"]));
+/** A text with each moment in it as a time of day and its distance. */
+export const moments = (text) => text.split(MOMENT).map((part, index) => (index % 2 === 0 ? part : [when(part), " (", h("span", {"data-at": part}, distance(part)), ")"]));
 
-/** Renews the distances of all moments in `element`. */
-export function tick(element) {
-  for (const span of element.querySelectorAll("[data-at]")) span.textContent = ago(new Date(span.dataset.at));
+/** Renews all distances and ages of the page. */
+export function tick() {
+  for (const each of document.querySelectorAll("[data-at]")) each.textContent = distance(each.dataset.at);
+  for (const each of document.querySelectorAll("[data-since]")) each.textContent = span(each.dataset.since);
 }
 
 const KINDS = {
@@ -95,9 +99,9 @@ const KINDS = {
   bad: ["error", "failed", "undo_failed", "no agent", "no queue", "not consuming", "breaker open", "open", "stopped"],
 };
 export const kindOf = (word) => Object.keys(KINDS).find((kind) => KINDS[kind].includes(word)) ?? "over";
-export const badge = (word, kind = kindOf(word)) => h("span", {class: `badge is-${kind}`}, word.replaceAll("_", " "));
+export const badge = (word, kind = kindOf(word)) => h("span", {class: `badge is-${kind}`}, words(word));
 
-export const bulkLink = (id) => h("a", {class: "id", href: `/bulk/${encodeURIComponent(id)}`}, id);
+export const bulkLink = (id, title = null) => h("a", {class: title ? null : "id", href: `/bulk/${encodeURIComponent(id)}`}, title ?? id);
 export const orderLink = (id) => h("a", {class: "id", href: `/orders/${encodeURIComponent(id)}`}, id);
 
 /** columns: [{name, cell(row), number?, wide?, brief?}]; the first one is the row's heading. On a phone a row is a card, with brief cells in one line. */
@@ -117,18 +121,19 @@ export function table(caption, columns, rows, {empty = "None.", key = (_row, ind
 export const bytes = (name, text) => h("pre", {tabindex: 0, role: "group", "aria-label": name}, text);
 
 /** A line of a list of facts; empty values give none. */
-export const fact = (name, value) => value && [h("dt", {}, name), h("dd", {}, value)];
+export const fact = (name, value) => value && h("div", {}, h("dt", {}, name), h("dd", {}, value));
 
-/** The form of a search; on a narrow screen it is folded until it has a filter. */
-export function searchPanel(form, isUsed) {
-  const isFolded = !isUsed && matchMedia("(max-width: 46rem)").matches;
-  return h("section", {class: "panel", "aria-label": "Search"}, isFolded ? h("details", {}, h("summary", {}, "Search"), form) : form);
-}
+/** A code as words: "order_error" is "order error". */
+export const words = (text) => (text ?? "").replaceAll("_", " ");
+
+/** A figure of several; with `href` a link to the counted things. */
+export const tile = (name, value, {note = "", kind = "", href = null} = {}) => h("li", {class: `tile ${kind}`},
+  h(href ? "a" : "div", {href}, h("span", {class: "soft"}, name), h("b", {}, value), note && h("span", {class: "soft"}, note)));
 
 export const panel = (title, ...children) => h("section", {class: "panel"}, h("h2", {}, title), ...children);
 
-/** Announces a text to screen readers. */
+/** Announces a text to screen readers; "" leaves the last one. */
 export function say(text) {
   const said = document.getElementById("said");
-  if (said.textContent !== text) said.textContent = text;
+  if (text !== "" && said.textContent !== text) said.textContent = text;
 }

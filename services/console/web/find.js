@@ -1,5 +1,5 @@
 // A search by one text: the beginning of an order's id, a label's value, and the rejected submissions.
-import {h, badge, orderLink, panel, table, when} from "/dom.js";
+import {h, ago, badge, orderLink, panel, table} from "/dom.js";
 import {get} from "/api.js";
 
 const BY_COLUMN = {name: "found by", brief: true, cell: (row) => row.found_by};
@@ -8,13 +8,13 @@ const FOUND_COLUMNS = [
   BY_COLUMN,
   {name: "state", brief: true, cell: (row) => badge(row.state)},
   {name: "workflow", brief: true, cell: (row) => row.workflow},
-  {name: "created", brief: true, cell: (row) => (row.archived_on === null ? when(row.created_at) : `in the archive of ${row.archived_on}`)},
+  {name: "created", brief: true, cell: (row) => (row.archived_on === null ? ago(row.created_at) : `in the archive of ${row.archived_on}`)},
 ];
 const byId = new Intl.Collator(undefined, {numeric: true}).compare; // order-2 before order-10
 const failedFirst = (a, b) => Number(b.state === "error") - Number(a.state === "error") || byId(a.order_id, b.order_id);
 const REJECTED_COLUMNS = [
   {name: "order id or message id", cell: (row) => h("span", {class: "id"}, row.order_id)},
-  {name: "rejected", cell: (row) => (row.died_at === null ? "" : when(row.died_at))},
+  {name: "rejected", cell: (row) => ago(row.died_at)},
   {name: "reason", cell: (row) => row.reason ?? ""},
 ];
 

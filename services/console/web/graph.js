@@ -1,6 +1,7 @@
 // The picture of a workflow: boxes and arrows at the places that the server computed, with an order's states. Each state has a colour
 // and a mark. On a narrow screen a list of the same steps replaces the picture.
-import {h, badge, kindOf, moments, panel, svg} from "/dom.js";
+import {h, badge, distance, kindOf, moments, panel, span, svg, words} from "/dom.js";
+import {FOR_GATE, RUNS} from "/rounds.js";
 
 const NAME_SHOWN = 18, WHY_SHOWN = 27; // characters that fit into a box with its mark
 const LINE_SHOWN = 30; // likewise, of a condition
@@ -9,6 +10,7 @@ const HEAD = 12; // of an arrow; the server leaves it free below the conditions
 const MARGIN = 12;
 const MARK = 16; // its side
 const BACK = ["undo_pending", "undo_running", "undo_waiting", "undone", "undo_failed"];
+const MOVING = [...RUNS, "waiting", "undo_waiting"];
 const NOT_BEGUN = ["pending", "not yet", "not reached"];
 
 // each in a square of 16
@@ -27,12 +29,31 @@ const MARK_OF = {done: "done", failed: "failed", undo_failed: "failed", running:
 
 const cut = (text, most) => ([...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text);
 
+/** The awaited thing of a step on its way, and a time that goes on: "waiting for carrier, 88 s", "waiting: backoff, in 3 s". */
+function waitOf(step, events) {
+  const changes = events.flatMap(({at, transitions}) => (transitions ?? []).filter((change) => change.step === step.step).map((change) => ({...change, at})));
+  if (RUNS.includes(step.state)) return {text: "", since: changes.at(-1)?.at};
+  if (step.reason === "awaiting_signal") return {text: " for a signal", until: step.due_at};
+  if (!FOR_GATE.includes(step.reason)) return {text: `: ${words(step.reason)}`, until: step.due_at};
+  const isGate = (change) => FOR_GATE.includes(change.reason);
+  const open = changes.findLastIndex((change) => !isGate(change) && !RUNS.includes(change.to)); // probes do not begin the wait anew
+  return {text: ` for ${step.service}`, since: changes.slice(open + 1).find(isGate)?.at};
+}
+
 /** The order's step of this name; one that has not begun is "not yet". */
-function stepOf(steps, name) {
+function stepOf(steps, events, name) {
   const found = steps.find((step) => step.step === name);
   const state = found?.state ?? "not yet";
   const why = NOT_BEGUN.includes(state) ? null : found?.why ?? null; // the conditions of a coming step stand at its arrows
-  return {state, why, words: state.replaceAll("_", " ")};
+  return {state, why, words: words(state), wait: MOVING.includes(state) ? waitOf(found, events) : null};
+}
+
+/** The second line of a box: the state, then the reason or the time that goes on. */
+function stateLine(step) {
+  const {wait} = step, moment = wait && (wait.until ?? wait.since);
+  if (!moment) return cut(step.why ? `${step.words}: ${step.why}` : step.words, WHY_SHOWN);
+  const time = wait.until ? distance(wait.until) : span(wait.since);
+  return [`${cut(`${step.words}${wait.text}`, WHY_SHOWN - time.length - 2)}, `, svg("tspan", {[wait.until ? "data-at" : "data-since"]: moment}, time)];
 }
 
 const markShow = (state, at = {}) => svg("path", {class: "mark", d: MARKS[MARK_OF[state] ?? "none"], ...at});
@@ -98,7 +119,7 @@ function box(node, graph, step) {
     markShow(step.state, {transform: `translate(${left + 9} ${node.y + 8})`}),
     node.is_wait && step.state !== "waiting" && svg("path", {class: "mark", d: MARKS.waiting, transform: `translate(${left + graph.box_width - 9 - MARK} ${node.y + 8})`}),
     svg("text", {x: node.x, y: node.y + 20}, cut(node.step, NAME_SHOWN)),
-    svg("text", {x: node.x, y: node.y + 37, class: "state"}, cut(told, WHY_SHOWN)),
+    svg("text", {x: node.x, y: node.y + 37, class: "state"}, stateLine(step)),
     node.answers.map((label, index) => line(label, node.x, node.y + 53 + index * graph.line)));
 }
 
@@ -123,14 +144,13 @@ function listed(node, step) {
 }
 
 /** The steps of an order's workflow, from the start; null without a picture. */
-export function graphShow(graph, steps) {
+export function graphShow(graph, steps, events) {
   if (!graph) return null;
-  const states = new Map(graph.nodes.map((node) => [node.step, stepOf(steps, node.step)]));
+  const states = new Map(graph.nodes.map((node) => [node.step, stepOf(steps, events, node.step)]));
   const ways = graph.edges.map((edge) => wayOf(states.get(edge.from), states.get(edge.to)));
-  const words = graph.nodes.map((node) => `${node.step} ${states.get(node.step).words}`).join(", ");
   const inOrder = [...graph.nodes].sort((a, b) => a.y - b.y || a.x - b.x);
   return panel("Workflow",
-    svg("svg", {class: "graph", role: "group", "aria-label": `Steps: ${words}`, width: graph.width, height: graph.height, viewBox: `0 0 ${graph.width} ${graph.height}`},
+    svg("svg", {class: "graph", role: "group", "aria-label": `Steps: ${graph.nodes.map((node) => `${node.step} ${states.get(node.step).words}`).join(", ")}`, width: graph.width, height: graph.height, viewBox: `0 0 ${graph.width} ${graph.height}`},
       heads(),
       graph.guards.map((label) => line(label, graph.width / 2, MARGIN + 7)),
       graph.edges.map((edge, index) => arrow(edge, ways[index])),

@@ -13,11 +13,8 @@ const PATHS = { // each in a square of 16
   schedules: "M3 4h10v9.5H3zM3 7h10M5.5 2.5V5M10.5 2.5V5",
   workflows: "M2.5 3h4v3.5h-4zM9.5 9.5h4V13h-4zM4.5 6.5v4.8h5",
   audit: "M4 2.5h8v11H4zM6 5.5h4M6 8h4M6 10.5h2.5",
-  search: "M7 2.5a4.5 4.5 0 1 0 .01 0M10.3 10.3 14 14",
   menu: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11",
   leave: "M6.5 3H3v10h3.5M6.5 8H14M11 5l3 3-3 3",
-  copy: "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
-  plus: "M8 3v10M3 8h10",
   theme: "M8 2.5a5.5 5.5 0 1 0 .01 0M8 2.5v11",
   help: "M5.5 6a2.5 2.5 0 1 1 3.6 2.2C8.3 8.7 8 9.1 8 10M8 12.8v.2",
 };

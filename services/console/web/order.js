@@ -1,15 +1,15 @@
 // One order: its three lines, its picture, its steps, its time as bars, its story, and all stored data.
-import {h, morph, badge, bytes, duration, fact, kindOf, moments, number, now, panel, plural, say, table, tick, when} from "/dom.js";
+import {h, badge, bytes, duration, fact, kindOf, moments, number, now, panel, plural, say, table, when, words} from "/dom.js";
 import {get} from "/api.js";
-import {trouble, watch} from "/app.js";
+import {lively, trouble, watch} from "/app.js";
 import {orderActs} from "/order_acts.js";
 import {FOR_GATE, RUNS, called, folded} from "/rounds.js";
 import {graphShow} from "/graph.js";
 
 const EVENTS_SHOWN = 200; // the newest events of a long story; the rest on demand
 const AGAIN_MS = 1000;
-const TICK_MS = 1000;
 const ENDED = ["processed", "compensated", "cancelled"];
+const VERDICTS = {error: "is-bad", processed: "", compensated: "is-over", cancelled: "is-over"};
 
 // ---- the order's time ----
 
@@ -32,7 +32,7 @@ function tracks(dossier, end) {
   return [...byStep.values()];
 }
 
-function bars(dossier) {
+function timeline(dossier) {
   const {order} = dossier;
   const begin = Date.parse(order.created_at);
   const isStill = ENDED.includes(order.state) || (order.state === "error" && !order.wake_at);
@@ -42,9 +42,9 @@ function bars(dossier) {
   const share = (ms) => `${Math.min(100, Math.max(0, 100 * ms / (end - begin)))}%`;
   return panel("Timeline", h("ol", {class: "track-list"}, all.map((track) => h("li", {"data-key": track.step},
     h("span", {}, track.step, " ", badge(track.state)),
-    h("span", {class: "track", role: "img", "aria-label": track.spans.map((span) => `${span.state.replaceAll("_", " ")} for ${duration(span.to - span.from)}`).join(", ") || "not started"},
+    h("span", {class: "track", role: "img", "aria-label": track.spans.map((span) => `${words(span.state)} for ${duration(span.to - span.from)}`).join(", ") || "not started"},
       track.spans.map((span) => {
-        const bar = h("span", {class: `bar is-${kindOf(span.end ?? span.state)}`, title: `${span.state.replaceAll("_", " ")}${span.end ? `, then ${span.end.replaceAll("_", " ")}` : ""}${span.attempt ? `, attempt ${span.attempt}` : ""}: ${duration(span.to - span.from)}`});
+        const bar = h("span", {class: `bar is-${kindOf(span.end ?? span.state)}`, title: `${words(span.state)}${span.end ? `, then ${words(span.end)}` : ""}${span.attempt ? `, attempt ${span.attempt}` : ""}: ${duration(span.to - span.from)}`});
         bar.style.setProperty("--from", share(span.from - begin));
         bar.style.setProperty("--size", share(span.to - span.from));
         return bar;
@@ -53,8 +53,6 @@ function bars(dossier) {
 }
 
 // ---- its story ----
-
-const words = (text) => (text ?? "").replaceAll("_", " ");
 
 function changeLine(change) {
   return h("li", {}, change.step ? h("strong", {}, change.step) : "order", ` ${words(change.from)} → `, badge(change.to),
@@ -199,7 +197,7 @@ const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 const ANSWER = "its answer: "; // the note with the bytes that the reason has in words
 
 /** Three lines: the present step; since when and why; the next request. Further facts follow. */
-function verdict({explanation: {what, since, why, next, notes}}) {
+function verdict({what, since, why, next, notes}) {
   const answers = notes.filter((note) => note.startsWith(ANSWER)), told = notes.filter((note) => !note.startsWith(ANSWER));
   return [h("p", {class: "what"}, moments(`${sentence(what)}.`)),
     h("p", {class: "why"}, since && moments(`Since ${since}: `), moments(`${since ? why : sentence(why)}.`)),
@@ -208,56 +206,46 @@ function verdict({explanation: {what, since, why, next, notes}}) {
     answers.map((note) => h("details", {"data-key": "answer"}, h("summary", {}, "Answer of the service"), bytes("answer of the service", note.slice(ANSWER.length))))];
 }
 
-export async function show({main, path}) {
-  const orderId = decodeURIComponent(path.slice("/orders/".length));
-  const shown = {events: EVENTS_SHOWN, calls: null};
-  let data = await get(`orders/${encodeURIComponent(orderId)}`), isAsking = false, isStopped = false;
-  let announced = 0, timer = null; // the newest version of the stream's events; an answer may be an older one that the console kept
-
-  const draw = () => {
-    const {order} = data.dossier;
-    morph(main, h("div", {},
-      h("div", {class: "head"}, h("h1", {}, "Order ", h("span", {class: "id"}, orderId)), badge(order.state)),
-      h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, verdict(data), data.steps.some((step) => step.reason === "awaiting_signal") && h("p", {}, h("a", {class: "button", href: `/waiting/${encodeURIComponent(orderId)}`}, "Answer")),
-        orderActs(data, orderId, again)),
-      graphShow(data.graph, data.steps), stepsShow(data, callsOpen), shown.calls && callsShow(shown.calls, callsClose), bars(data.dossier), story(data.dossier, shown, draw), factsShow(data.dossier, data.line), bytesShow(data)));
-  };
-  function callsClose() {
+function draw(data, orderId, shown, {again, redraw}) {
+  const {order} = data.dossier;
+  const callsClose = () => {
     shown.calls = null;
-    draw();
-  }
-  async function callsOpen(step) {
+    redraw();
+  };
+  const callsOpen = async (step) => {
     try {
       shown.calls = await get(`calls/${encodeURIComponent(orderId)}?${new URLSearchParams({step})}`);
-      draw();
+      redraw();
     } catch (error) {
       trouble(`The requests of ${step} cannot be shown: ${error.message}.`);
     }
-  }
-  async function again() {
-    if (isAsking) return;
-    isAsking = true;
-    try {
-      const state = data.dossier.order.state;
-      data = await get(`orders/${encodeURIComponent(orderId)}`);
-      trouble("");
-      if (!isStopped) draw();
-      if (data.dossier.order.state !== state) say(`the order is now ${words(data.dossier.order.state)}`);
-    } catch (error) {
-      trouble(`This page is out of date: ${error.message}.`);
-    } finally {
-      isAsking = false;
-    }
-    if (!isStopped && announced > data.dossier.order.version) timer = setTimeout(again, AGAIN_MS);
-  }
-  draw();
-  const ticker = setInterval(() => tick(main), TICK_MS);
-  const stop = watch({order: orderId}, {
+  };
+  return [
+    h("div", {class: "head"}, h("h1", {}, "Order ", h("span", {class: "id"}, orderId)), badge(order.state)),
+    h("section", {class: `panel verdict ${VERDICTS[order.state] ?? "is-wait"}`}, verdict(data.explanation),
+      data.steps.some((step) => step.reason === "awaiting_signal") && h("p", {}, h("a", {class: "button first", href: `/waiting/${encodeURIComponent(orderId)}`}, "Answer")),
+      orderActs(data, orderId, again)),
+    graphShow(data.graph, data.steps, data.dossier.events), stepsShow(data, callsOpen), shown.calls && callsShow(shown.calls, callsClose),
+    timeline(data.dossier), story(data.dossier, shown, redraw), factsShow(data.dossier, data.line), bytesShow(data),
+  ];
+}
+
+export async function show({main, path}) {
+  const orderId = decodeURIComponent(path.slice("/orders/".length)), shown = {events: EVENTS_SHOWN, calls: null};
+  let announced = 0, timer = null; // the newest version of the stream's events; an answer may be an older one that the console kept
+  const page = await lively(main, () => get(`orders/${encodeURIComponent(orderId)}`),
+    (data, again) => draw(data, orderId, shown, {again, redraw: () => page.draw()}),
+    ({dossier: {order: before}}, {dossier: {order: after}}) => (before.state === after.state ? "" : `the order is now ${words(after.state)}`));
+  const follow = async () => {
+    clearTimeout(timer);
+    await page.again();
+    if (announced > page.data.dossier.order.version) timer = setTimeout(follow, AGAIN_MS);
+  };
+  const end = watch({order: orderId}, {
     order: ({version}) => {
       announced = version;
-      if (announced !== data.dossier.order.version) again();
+      if (announced !== page.data.dossier.order.version) follow();
     },
-    overview: () => trouble(""),
   });
-  return () => { isStopped = true; clearTimeout(timer); clearInterval(ticker); stop(); };
+  return () => { page.stop(); clearTimeout(timer); end(); };
 }

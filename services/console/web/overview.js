@@ -1,11 +1,12 @@
 // The overview: open orders, stuck orders and faulty services, each with a link to its page.
-import {h, morph, badge, clockTell, duration, number, orderLink, panel, plural, say, table, when} from "/dom.js";
+import {h, morph, ago, badge, clockTell, duration, number, orderLink, panel, plural, say, table, tile, when, words} from "/dom.js";
 import {get} from "/api.js";
-import {trouble, watch} from "/app.js";
+import {watch} from "/app.js";
 import {SILENT_MS, bulkTable, isDriven} from "/bulk_list.js";
 import {orderChart, slowness} from "/charts.js";
 import {why} from "/orders.js";
 import {lastFailure, numberColumns, stateOf} from "/services.js";
+import {countLink, ordersHref} from "/workflows.js";
 
 const ABOUT_ALERTS = { // texts of other alerts
   bulk_stopped: ["bulk action has stopped by itself", "bulk actions have stopped by themselves"],
@@ -32,47 +33,53 @@ function knownText(known) {
   return `${plural(known.length, "cause", "causes")} known (${names.slice(0, 3).join(", ")}${names.length > 3 ? ", …" : ""})`;
 }
 
+const waitText = (service) => plural(service.waiting, "step waits", "steps wait");
+
+// The need of a service in each state: {isBad, text, what}.
+const SERVICE_NEEDS = {
+  "no agent": ({service}) => ({isBad: true, text: `Service ${service} has no agent: its orders wait.`, what: "Start one: makegood-agent --service FILE."}),
+  "not consuming": ({service}) => ({isBad: true, text: `Agents of service ${service} report, and none consumes: its orders wait.`, what: "If this lasts, end them and start them again."}),
+  "no queue": ({service}) => ({isBad: true, text: `Service ${service} has no request queue: its orders wait.`, what: `Run: makegood broker apply --service ${service}`}),
+  "breaker open": (row) => ({isBad: true, text: [`Service ${row.service} fails`, row.since && [" since ", when(row.since)], ". ", row.error_code && [lastFailure(row), ". "], `${waitText(row)}.`],
+    what: "Repair it; its orders then continue automatically."}),
+  "not ready": ({service}) => ({isBad: true, text: `The agents of service ${service} are not ready.`, what: "See the reason on the page of services."}),
+  paused: (row) => ({isBad: false, text: [`Service ${row.service} is paused by ${row.by_whom}: ${row.reason}. Since `, when(row.since), `; ${waitText(row)}.`], what: "Its orders wait until it is resumed."}),
+};
+
+function needsOfServices({services, minutes}) {
+  return services.flatMap((service) => {
+    const slow = slowness(service, minutes.find((row) => row.service === service.service));
+    return [SERVICE_NEEDS[service.state]?.(service), slow !== "" && {isBad: false, text: `Service ${service.service} is slow: ${slow}.`, what: "See its last hour."}]
+      .filter(Boolean).map((need) => ({...need, href: "/services"}));
+  });
+}
+
+/** One line for all causes of one alert; causes that somebody knows have a line each. */
+function needsOfAlerts({causes}) {
+  const known = causes.filter((cause) => cause.acked_at), unknown = causes.filter((cause) => !cause.acked_at);
+  const lines = [...new Set(unknown.map((cause) => cause.code))].map((code) => {
+    const own = unknown.filter((cause) => cause.code === code), count = own.reduce((sum, cause) => sum + Number(cause.count), 0);
+    const about = ABOUT_ORDERS[code] ?? ABOUT_ALERTS[code] ?? [`alert ${words(code)} is open`, `alerts ${words(code)} are open`];
+    const [href, what] = code in ABOUT_ORDERS ? ["/failures", "See the failures."] : PLACES[code] ?? ["/alerts", "See the alerts."];
+    return {isBad: true, href, what, text: `${plural(count, ...about)}; ${count > 1 ? "the oldest" : "its"} alert is ${duration(Math.max(...own.map((cause) => Number(cause.oldest_ms))))} old.`};
+  });
+  return [...lines, ...known.slice(0, KNOWN_LISTED).map((cause) => ({isKnown: true, isBad: false, href: "/alerts", what: "See the alerts.",
+    text: `${plural(cause.count, "alert", "alerts")} ${cause.error ?? words(cause.code)}${cause.step ? ` at step ${cause.step}` : ""}, known by ${cause.acked_by}.`}))];
+}
+
 /** All conditions that need a person, worst first, as `{isBad, text, href, what}`. */
 function needs(data) {
-  const found = [];
-  const leader = data.leader[0];
-  const of = (figure) => data.figures.filter((row) => row.figure === figure && Number(row.number) > 0);
-  if (!leader || leader.holder === "" || leader.age_ms === null || Number(leader.age_ms) > SILENT_MS) {
-    found.push({isBad: true, text: "No supervisor leads: overdue steps are not detected.", what: "Start makegood-supervisor."});
-  }
-  for (const service of data.services) {
-    const href = "/services";
-    if (service.state === "no agent") found.push({isBad: true, href, text: `Service ${service.service} has no agent: its orders wait.`, what: "Start one: makegood-agent --service FILE."});
-    else if (service.state === "not consuming") found.push({isBad: true, href, text: `Agents of service ${service.service} report, and none consumes: its orders wait.`, what: "If this lasts, end them and start them again."});
-    else if (service.state === "no queue") found.push({isBad: true, href, text: `Service ${service.service} has no request queue: its orders wait.`, what: `Run: makegood broker apply --service ${service.service}`});
-    else if (service.state === "breaker open") found.push({isBad: true, href, text: [`Service ${service.service} fails`, service.since && [" since ", when(service.since)], ". ", service.error_code && [lastFailure(service), ". "], `${plural(service.waiting, "step waits", "steps wait")}.`],
-      what: "Repair it; its orders then continue automatically."});
-    else if (service.state === "not ready") found.push({isBad: true, href, text: `The agents of service ${service.service} are not ready.`, what: "See the reason on the page of services."});
-    else if (service.state === "paused") found.push({isBad: false, href, text: [`Service ${service.service} is paused by ${service.by_whom}: ${service.reason}. Since `, when(service.since), `; ${plural(service.waiting, "step waits", "steps wait")}.`], what: "Its orders wait until it is resumed."});
-    const slow = slowness(service, data.minutes.find((row) => row.service === service.service));
-    if (slow !== "") found.push({isBad: false, href, text: `Service ${service.service} is slow: ${slow}.`, what: "See its last hour."});
-  }
-  const unknown = data.causes.filter((cause) => !cause.acked_at);
-  for (const word of new Set(unknown.map((cause) => cause.code))) {
-    const causes = unknown.filter((cause) => cause.code === word), count = causes.reduce((sum, cause) => sum + Number(cause.count), 0);
-    const since = Math.max(...causes.map((cause) => Number(cause.oldest_ms)));
-    const about = ABOUT_ORDERS[word], [href, what] = about ? ["/failures", "See the failures."] : PLACES[word] ?? ["/alerts", "See the alerts."];
-    found.push({isBad: true, href, what,
-      text: `${about ?? ABOUT_ALERTS[word] ? plural(count, ...(about ?? ABOUT_ALERTS[word])) : plural(count, `alert ${word.replaceAll("_", " ")} is open`, `alerts ${word.replaceAll("_", " ")} are open`)}; ${count > 1 ? "the oldest" : "its"} alert is ${duration(since)} old.`});
-  }
-  const known = data.causes.filter((cause) => cause.acked_at);
-  for (const cause of known.slice(0, KNOWN_LISTED)) {
-    found.push({isKnown: true, isBad: false, href: "/alerts", what: "See the alerts.",
-      text: `${plural(cause.count, "alert", "alerts")} ${cause.error ?? cause.code.replaceAll("_", " ")}${cause.step ? ` at step ${cause.step}` : ""}, known by ${cause.acked_by}.`});
-  }
-  for (const row of of("owed")) {
-    if (Number(row.oldest_ms) > OWED_LATE_MS) found.push({isBad: false, text: `${plural(row.number, "status is", "statuses are")} owed to clients, the oldest for ${duration(row.oldest_ms)}.`, what: "A client's queue is missing or full. Delivery is retried at growing intervals, and given up after a day."});
-  }
-  const runner = data.runner[0];
-  if (runner && Number(runner.open_bulk) > 0 && !isDriven(runner)) {
-    found.push({isBad: true, href: "/bulk", text: `${plural(runner.open_bulk, "bulk action is", "bulk actions are")} open, and no process runs them.`, what: "See the bulk actions."});
-  }
-  return found.sort((a, b) => Number(b.isBad) - Number(a.isBad));
+  const [leader] = data.leader, [runner] = data.runner;
+  const isLed = leader && leader.holder !== "" && leader.age_ms !== null && Number(leader.age_ms) <= SILENT_MS;
+  const owed = data.figures.filter((row) => row.figure === "owed" && Number(row.number) > 0 && Number(row.oldest_ms) > OWED_LATE_MS);
+  return [
+    !isLed && {isBad: true, text: "No supervisor leads: overdue steps are not detected.", what: "Start makegood-supervisor."},
+    ...needsOfServices(data), ...needsOfAlerts(data),
+    ...owed.map((row) => ({isBad: false, text: `${plural(row.number, "status is", "statuses are")} owed to clients, the oldest for ${duration(row.oldest_ms)}.`,
+      what: "A client's queue is missing or full. Delivery is retried at growing intervals, and given up after a day."})),
+    runner && Number(runner.open_bulk) > 0 && !isDriven(runner)
+      && {isBad: true, href: "/bulk", text: `${plural(runner.open_bulk, "bulk action is", "bulk actions are")} open, and no process runs them.`, what: "See the bulk actions."},
+  ].filter(Boolean).sort((a, b) => Number(b.isBad) - Number(a.isBad));
 }
 
 function verdict(data) {
@@ -86,25 +93,21 @@ function verdict(data) {
       : h("ul", {}, found.slice(0, 12).map((each) => h("li", {}, each.text, " ", each.href ? h("a", {href: each.href}, each.what) : each.what))));
 }
 
-function tile(name, value, note, kind = "") {
-  return h("li", {class: `tile ${kind}`}, h("span", {class: "soft"}, name), h("b", {}, value), h("span", {class: "soft"}, note));
-}
-
+/** Each figure leads to the list of the counted things. */
 function tiles(data) {
-  const orders = data.figures.filter((row) => row.figure === "orders");
-  const sum = (rows) => rows.reduce((total, row) => total + Number(row.number), 0);
-  const oldest = (rows) => rows.reduce((most, row) => Math.max(most, Number(row.oldest_ms)), 0);
-  const alerts = data.figures.filter((row) => row.figure === "alerts"), owed = data.figures.filter((row) => row.figure === "owed");
-  const failing = alerts.filter((row) => row.word in ABOUT_ORDERS), others = alerts.filter((row) => !(row.word in ABOUT_ORDERS)), unknown = data.causes.filter((cause) => !cause.acked_at);
-  const kind = (rows, causes) => (sum(rows) === 0 ? "" : causes.length > 0 ? "is-bad" : "is-wait");
+  const of = (figure, isWanted = () => true) => data.figures.filter((row) => row.figure === figure && isWanted(row.word));
+  const unknown = data.causes.filter((cause) => !cause.acked_at);
+  const figure = (name, rows, href, kind = "") => {
+    const sum = rows.reduce((total, row) => total + Number(row.number), 0), oldest = rows.reduce((most, row) => Math.max(most, Number(row.oldest_ms)), 0);
+    return tile(name, number(sum), {href: sum > 0 ? href : null, note: sum > 0 ? `oldest ${duration(oldest)}` : "none", kind: sum > 0 ? kind : ""});
+  };
+  const isAboutOrder = (word) => word in ABOUT_ORDERS;
+  const kindOfAlerts = (isWanted) => (unknown.some((cause) => isWanted(cause.code)) ? "is-bad" : "is-wait");
   return h("ul", {class: "tiles", "aria-label": "Figures"},
-    OPEN.map((state) => {
-      const rows = orders.filter((row) => row.word === state);
-      return tile(state, number(sum(rows)), rows.length > 0 ? `oldest ${duration(oldest(rows))}` : "none open");
-    }),
-    tile("failures open", number(sum(failing)), failing.length > 0 ? `oldest ${duration(oldest(failing))}` : "none", kind(failing, unknown.filter((cause) => cause.code in ABOUT_ORDERS))),
-    tile("other alerts", number(sum(others)), others.length > 0 ? `oldest ${duration(oldest(others))}` : "none", kind(others, unknown.filter((cause) => !(cause.code in ABOUT_ORDERS)))),
-    tile("statuses owed", number(sum(owed)), sum(owed) > 0 ? `oldest ${duration(oldest(owed))}` : "none", sum(owed) > 0 ? "is-wait" : ""));
+    OPEN.map((state) => figure(state, of("orders", (word) => word === state), ordersHref({state}))),
+    figure("failures open", of("alerts", isAboutOrder), "/failures", kindOfAlerts(isAboutOrder)),
+    figure("other alerts", of("alerts", (word) => !isAboutOrder(word)), "/alerts", kindOfAlerts((word) => !isAboutOrder(word))),
+    figure("statuses owed", of("owed"), null, "is-wait"));
 }
 
 function bulk(data) {
@@ -112,15 +115,15 @@ function bulk(data) {
   return open.length > 0 && panel("Bulk actions under way", bulkTable(open));
 }
 
-const groupHref = (row) => `/orders?${new URLSearchParams({state: "error", workflow: row.workflow ?? "", step: row.step ?? "", error: row.error ?? ""})}`;
+export const causeHref = ({workflow, step, error}) => ordersHref({state: "error", workflow: workflow ?? "", step: step ?? "", error: error ?? ""});
 
 export const GROUP_COLUMNS = [
-  {name: "error", cell: (row) => h("a", {href: groupHref(row)}, row.error)},
-  {name: "orders", number: true, cell: (row) => number(row.count)},
+  {name: "error", cell: (row) => h("a", {href: causeHref(row)}, row.error)},
+  {name: "orders", number: true, cell: (row) => countLink(row.count, causeHref(row))},
   {name: "workflow", brief: true, cell: (row) => row.workflow},
   {name: "step", brief: true, cell: (row) => row.step ?? "the order"},
   {name: "service", brief: true, cell: (row) => row.service ?? ""},
-  {name: "since", brief: true, cell: (row) => when(row.oldest, {relative: true})},
+  {name: "since", brief: true, cell: (row) => ago(row.oldest)},
 ];
 
 function failures(data) {
@@ -133,8 +136,8 @@ function oldest(data) {
     {name: "state", brief: true, cell: (row) => badge(row.state)},
     {name: "workflow", brief: true, cell: (row) => row.workflow},
     {name: "why", cell: why},
-    {name: "last change", brief: true, cell: (row) => when(row.updated_at, {relative: true})},
-    {name: "created", brief: true, cell: (row) => when(row.created_at, {relative: true})},
+    {name: "last change", brief: true, cell: (row) => ago(row.updated_at)},
+    {name: "created", brief: true, cell: (row) => ago(row.created_at)},
   ], data.oldest.orders, {empty: "No order is open."}), data.oldest.orders.length > 0 && h("p", {}, h("a", {href: "/orders?state=open"}, "All open orders")));
 }
 
@@ -149,18 +152,16 @@ function services(data) {
 function draw(main, data) {
   clockTell(data.now_ms);
   const leader = data.leader[0];
-  const wanted = h("div", {}, verdict(data), tiles(data), panel("Orders of the last hour", orderChart(data.order_minutes[0])), bulk(data), failures(data), services(data), oldest(data),
-    h("p", {class: "soft"}, leader && leader.holder !== "" ? `Leading supervisor: ${leader.holder}, epoch ${leader.epoch}.` : "No supervisor leads."));
-  morph(main, wanted);
+  morph(main, h("div", {}, verdict(data), tiles(data), panel("Orders of the last hour", orderChart(data.order_minutes[0])), bulk(data), failures(data), services(data), oldest(data),
+    h("p", {class: "soft"}, leader && leader.holder !== "" ? `Leading supervisor: ${leader.holder}, epoch ${leader.epoch}.` : "No supervisor leads.")));
+  document.getElementById("fresh").textContent = `as of ${new Date().toLocaleTimeString()}`;
 }
 
 export async function show({main}) {
   draw(main, await get("overview"));
-  const fresh = document.getElementById("fresh");
-  const shown = () => { fresh.textContent = `as of ${new Date().toLocaleTimeString()}`; };
-  shown();
-  const stop = watch({}, {
-    overview: (data) => { trouble(""); draw(main, data); shown(); },
-  });
-  return () => { stop(); fresh.textContent = ""; };
+  const end = watch({}, {overview: (data) => draw(main, data)});
+  return () => {
+    end();
+    document.getElementById("fresh").textContent = "";
+  };
 }

@@ -1,10 +1,9 @@
 // Texts to take along: a report of an incident in Markdown, and a text for a client in plain words.
-import {duration, plural} from "/dom.js";
+import {duration, plural, words} from "/dom.js";
 
 const ORDERS_LISTED = 20;
 
 const utc = (iso) => (iso ? `${iso.slice(0, 19).replace("T", " ")} UTC` : "");
-const words = (text) => (text ?? "").replaceAll("_", " ");
 
 /** The failed step with the words of its service. */
 function failureOf(steps) {

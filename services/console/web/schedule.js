@@ -1,19 +1,18 @@
 // One schedule: its next times, the ends of its slots, its definition, and its actions.
 import {h, badge, bytes, fact, number, orderLink, panel, table, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
-import {go} from "/app.js";
+import {reload} from "/app.js";
 import {actButton} from "/act.js";
 import {ENDS} from "/schedules.js";
 
 function buttons(schedule) {
-  const again = () => go(`/schedules/${encodeURIComponent(schedule.schedule)}`, {keepsFocus: true});
   const send = (verb, more) => (reason) => post(`schedules/${encodeURIComponent(schedule.schedule)}/${verb}`, {reason, ...more});
   const version = Number(schedule.version);
   return h("p", {class: "row"},
     schedule.is_paused
-      ? actButton("Resume", {title: `Resume schedule ${schedule.schedule}`, text: "It makes orders again, from its next slot on. The slots of the pause are past.", act: send("resume", {version}), done: again})
-      : actButton("Pause", {title: `Pause schedule ${schedule.schedule}`, text: "It makes no order until it is resumed. Its orders under way continue.", act: send("pause", {version}), done: again}),
-    actButton("Run now", {title: `Run schedule ${schedule.schedule} now`, text: "It makes an order now, as if this moment were a slot. While an earlier order has not ended, its overlap decides.", act: send("run", {}), done: again}));
+      ? actButton("Resume", {title: `Resume schedule ${schedule.schedule}`, text: "It makes orders again, from its next slot on. The slots of the pause are past.", act: send("resume", {version}), done: reload})
+      : actButton("Pause", {title: `Pause schedule ${schedule.schedule}`, text: "It makes no order until it is resumed. Its orders under way continue.", act: send("pause", {version}), done: reload}),
+    actButton("Run now", {title: `Run schedule ${schedule.schedule} now`, text: "It makes an order now, as if this moment were a slot. While an earlier order has not ended, its overlap decides.", act: send("run", {}), done: reload}));
 }
 
 export async function show({main, path}) {

@@ -1,51 +1,37 @@
-// Workflows: the stored versions, and the states of each step in the orders of the last day.
-import {h, number, panel, plural, table, when} from "/dom.js";
+// Workflows, a row for each: its newest version, its open orders, and the steps of the last day's orders.
+import {h, ago, number, panel, table} from "/dom.js";
 import {get, mayAct} from "/api.js";
-import {graphShow} from "/graph.js";
 
-const STATES = ["done", "failed", "unknown", "waiting", "running", "undone", "skipped"];
+const STEP_STATES = ["done", "failed", "unknown", "waiting", "running", "undone", "skipped"];
 
-function versionsTell(rows) {
-  const newest = rows.at(-1), open = rows.filter((row) => Number(row.open_orders) > 0);
-  return h("p", {class: "soft"}, `Newest version ${newest.version}, loaded `, when(newest.loaded_at), ". ",
-    open.length === 0 ? "No order is open."
-      : `Open orders: ${open.map((row) => `${number(row.open_orders)} of version ${row.version}`).join(", ")}.`);
-}
+export const ordersHref = (filter) => `/orders?${new URLSearchParams(filter)}`;
 
-/** The picture of the newest version, read when it is opened. */
-function pictureFold(name) {
-  const place = h("div", {}, h("p", {class: "soft"}, "Reading …"));
-  let isRead = false;
-  return h("details", {ontoggle: async () => {
-    if (isRead) return;
-    isRead = true;
-    try {
-      const {graph} = await get(`workflows/${encodeURIComponent(name)}`);
-      place.replaceChildren(graphShow(graph, []) ?? h("p", {class: "soft"}, "The definition cannot be read."));
-    } catch (error) {
-      place.replaceChildren(h("p", {class: "failed"}, `The picture is not available: ${error.message}.`));
-    }
-  }}, h("summary", {}, "Picture"), place);
-}
+/** A count that leads to the counted orders; 0 does not. */
+export const countLink = (count, href) => (Number(count) === 0 ? h("span", {class: "soft"}, "0") : h("a", {href}, number(count)));
 
-function workflowShow(name, rows, steps) {
-  return panel(name, versionsTell(rows),
-    h("p", {class: "row"}, h("a", {class: "button", href: `/orders?workflow=${encodeURIComponent(name)}`}, "Its orders"),
-      mayAct() && h("a", {class: "button", href: `/post?workflow=${encodeURIComponent(name)}`}, "Post an order")),
-    pictureFold(name),
-    table(`Steps of ${name}`, [
-      {name: "step", cell: (row) => row.step},
-      ...STATES.map((state) => ({name: state, number: true, cell: (row) => h("span", {class: Number(row[state]) > 0 ? null : "soft"}, number(row[state]))})),
-    ], steps, {empty: "No order of the last day has begun a step.", key: (row) => row.step}));
+/** The open orders of a version; the list has those of all versions. */
+export const openLink = (row) => countLink(row.open_orders, ordersHref({state: "open", workflow: row.name}));
+
+/** A column for each state of steps; none stays empty. */
+export const STATE_COLUMNS = STEP_STATES.map((state) => ({name: state, number: true, cell: (row) => Number(row[state]) > 0 && number(row[state])}));
+
+/** One row for each workflow, from the rows of its versions and steps. */
+function summaries(workflows, steps) {
+  return [...new Set(workflows.map((row) => row.name))].map((name) => {
+    const versions = workflows.filter((row) => row.name === name), own = steps.filter((row) => row.workflow === name);
+    const sum = (rows, member) => rows.reduce((total, row) => total + Number(row[member]), 0);
+    return {name, newest: versions.at(-1), open_orders: sum(versions, "open_orders"), ...Object.fromEntries(STEP_STATES.map((state) => [state, sum(own, state)]))};
+  });
 }
 
 export async function show({main}) {
   const {workflows, steps, is_cut: isCut} = await get("workflows");
-  const names = [...new Set(workflows.map((row) => row.name))];
-  const lookedAt = steps.length > 0 ? Number(steps[0].looked_at) : 0;
-  main.append(h("h1", {}, "Workflows"),
-    h("p", {}, isCut ? `Steps are counted in the newest ${number(lookedAt)} orders of the last day.`
-      : `Steps are counted in the orders of the last day: ${plural(lookedAt, "order", "orders")}.`),
-    names.length === 0 ? panel("None", h("p", {class: "soft"}, "No workflow is loaded: makegood workflow load FILE."))
-      : h("div", {}, names.map((name) => workflowShow(name, workflows.filter((row) => row.name === name), steps.filter((row) => row.workflow === name)))));
+  main.append(h("div", {class: "head"}, h("h1", {}, "Workflows"), mayAct() && h("a", {class: "button", href: "/post"}, "Post an order")), panel("Steps of the last day", table("Workflows", [
+    {name: "workflow", cell: (row) => h("a", {href: `/workflows/${encodeURIComponent(row.name)}`}, row.name)},
+    {name: "version", number: true, cell: (row) => row.newest.version},
+    {name: "loaded", brief: true, cell: (row) => ago(row.newest.loaded_at)},
+    {name: "open orders", number: true, cell: openLink},
+    ...STATE_COLUMNS,
+  ], summaries(workflows, steps), {empty: "No workflow is loaded: makegood workflow load FILE.", key: (row) => row.name}),
+  isCut && h("p", {class: "soft"}, `Counted in the newest ${number(steps[0].looked_at)} orders.`)));
 }
