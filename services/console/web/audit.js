@@ -29,7 +29,7 @@ function plain(value) {
 
 /** The rest of the record, in few words. */
 function detailText(row) {
-  const {via, version, order_id: orderId, code, ...more} = row.detail ?? {};
+  const {via, version, command, order_id: orderId, code, ...more} = row.detail ?? {};
   const text = Object.entries(more).filter(([, value]) => value !== null && value !== "" && value !== false)
     .map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "object" && !Array.isArray(value) ? `(${plain(value)})` : plain(value)}`).join(", ");
   return text.length > 160 ? `${text.slice(0, 160)}…` : text;
@@ -40,6 +40,7 @@ const COLUMNS = [
   {name: "operator", cell: (row) => row.by_whom},
   {name: "act", cell: (row) => h("strong", {class: "whole"}, row.verb)},
   {name: "on", wide: true, cell: subjectShow},
+  {name: "outcome", cell: (row) => row.outcome && h("span", {class: row.outcome === "done" ? null : "failed"}, row.outcome)},
   {name: "reason", wide: true, cell: (row) => row.reason},
   {name: "detail", cell: (row) => detailText(row) && h("span", {class: "soft"}, detailText(row))},
 ];

@@ -41,18 +41,3 @@ export function orderChart(minutes) {
     h("figcaption", {class: "row soft"}, SERIES.map(([name, kind]) => h("span", {class: `key ${kind}`}, `${name} ${number(sum(name))}`)),
       h("span", {}, `in the last hour; at most ${number(highest)} in a minute`)));
 }
-
-/** The usual p95 of a service in ms, without the last five minutes: the middle one of its minutes; null: too few. */
-function usual(p95) {
-  const known = p95.slice(0, -5).filter((value) => value !== null).sort((a, b) => a - b);
-  return known.length < 5 ? null : known[Math.floor(known.length / 2)];
-}
-
-const SLOW_MS = 1000, SLOW_TIMES = 4; // slower than people bear, and clearly slower than before
-
-/** "95 of 100 calls take up to 3 s, usually 40 ms" if it is slower than in the hour before, else "". */
-export function slowness(service, minutes) {
-  const before = minutes ? usual(minutes.p95_ms) : null;
-  if (service.p95_ms === null || before === null || service.p95_ms < SLOW_MS || service.p95_ms < SLOW_TIMES * before) return "";
-  return `95 of 100 calls take up to ${duration(service.p95_ms)}, usually ${duration(before)}`;
-}

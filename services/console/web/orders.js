@@ -6,7 +6,7 @@ import {go, moreButton} from "/app.js";
 
 const STATES = [["", "any"], ["open", "open"], ["pending", "pending"], ["processing", "processing"], ["compensating", "compensating"],
   ["error", "error"], ["processed", "processed"], ["compensated", "compensated"], ["cancelled", "cancelled"]];
-const FIELDS = ["state", "workflow", "label", "step", "error", "since", "until", "waits_for"];
+const FIELDS = ["state", "workflow", "label", "step", "error", "since", "until", "waits_for", "due_within"];
 
 /** The order's reason, and the step that waits: "charge waits for payment: breaker open". */
 export function why(row) {
@@ -27,6 +27,7 @@ const ORDER_COLUMNS = [
   {name: "created", brief: true, cell: (row) => when(row.created_at)},
   {name: "updated", brief: true, cell: (row) => when(row.updated_at)},
 ];
+const DUE_COLUMNS = [...ORDER_COLUMNS.slice(0, 3), {name: "deadline", cell: (row) => when(row.complete_by)}, ...ORDER_COLUMNS.slice(3)];
 const FAILURE_COLUMNS = [
   {name: "order", cell: (row) => orderLink(row.order_id)},
   {name: "state", cell: (row) => badge(row.state ?? "gone")},
@@ -62,6 +63,7 @@ function form(filter, workflows) {
   field("error", "error code", input("error", "card_declined")),
   field("since", "since", input("since", "2h, 2026-01-31")),
   field("until", "until", input("until", "2026-01-31T12:00Z")),
+  field("due_within", "deadline within", input("due_within", "10m")),
   h("div", {class: "row"}, h("button", {type: "submit", class: "first"}, "Search"), h("a", {class: "button", href: "/orders"}, "Clear")));
   return self;
 }
@@ -79,7 +81,7 @@ export async function show({main, query}) {
   const list = h("div"), rows = [];
   const [first, {workflows}] = await Promise.all([get("orders", filter), get("workflows")]);
   const isFailures = first.failures !== undefined;
-  const columns = isFailures ? FAILURE_COLUMNS : ORDER_COLUMNS;
+  const columns = isFailures ? FAILURE_COLUMNS : filter.due_within !== "" ? DUE_COLUMNS : ORDER_COLUMNS;
   let page = first;
 
   const draw = () => {
@@ -98,6 +100,6 @@ export async function show({main, query}) {
       ...[note && h("p", {class: "soft"}, note), page.next !== null && h("p", {class: "row"}, more)].filter(Boolean));
   };
   main.append(h("h1", {}, "Orders"), searchPanel(form(filter, workflows), FIELDS.some((name) => filter[name] !== "")),
-    panel(filter.waits_for !== "" ? `Orders that wait for service ${filter.waits_for}, oldest first` : isFailures ? "Open failures, newest first" : filter.label === "" && ["open", "pending", "processing", "compensating"].includes(filter.state) ? "Open orders, oldest first" : "Newest first", list));
+    panel(filter.due_within !== "" && filter.waits_for === "" ? `Orders whose deadline comes within ${filter.due_within}, the nearest first` : filter.waits_for !== "" ? `Orders that wait for service ${filter.waits_for}, oldest first` : isFailures ? "Open failures, newest first" : filter.label === "" && ["open", "pending", "processing", "compensating"].includes(filter.state) ? "Open orders, oldest first" : "Newest first", list));
   draw();
 }

@@ -3,7 +3,7 @@ import {h, morph, badge, clockTell, duration, number, orderLink, panel, plural, 
 import {get} from "/api.js";
 import {trouble, watch} from "/app.js";
 import {SILENT_MS, bulkTable, isDriven} from "/bulk_list.js";
-import {orderChart, slowness} from "/charts.js";
+import {orderChart} from "/charts.js";
 import {why} from "/orders.js";
 import {lastFailure, numberColumns, stateOf} from "/services.js";
 
@@ -49,8 +49,7 @@ function needs(data) {
       what: "Repair it; its orders then continue automatically."});
     else if (service.state === "not ready") found.push({isBad: true, href, text: `The agents of service ${service.service} are not ready.`, what: "See the reason on the page of services."});
     else if (service.state === "paused") found.push({isBad: false, href, text: [`Service ${service.service} is paused by ${service.by_whom}: ${service.reason}. Since `, when(service.since), `; ${plural(service.waiting, "step waits", "steps wait")}.`], what: "Its orders wait until it is resumed."});
-    const slow = slowness(service, data.minutes.find((row) => row.service === service.service));
-    if (slow !== "") found.push({isBad: false, href, text: `Service ${service.service} is slow: ${slow}.`, what: "See its last hour."});
+    if (service.slow_since) found.push({isBad: false, href, text: [`Service ${service.service} is slow since `, when(service.slow_since), `: 95 of 100 calls take up to ${duration(service.p95_ms)}, usually ${duration(service.usual_ms)}.`], what: "See its last hour."});
   }
   const unknown = data.causes.filter((cause) => !cause.acked_at);
   for (const word of new Set(unknown.map((cause) => cause.code))) {
