@@ -1,5 +1,5 @@
 // Charts of the last hour, a column for each minute, the present one last. The page gives their main numbers as text, too.
-import {h, svg, duration, now, number} from "/dom.js";
+import {h, svg, now, number} from "/dom.js";
 
 const MINUTES = 60, WIDTH = 120, HEIGHT = 28;
 const most = (values) => values.reduce((highest, value) => Math.max(highest, value ?? 0), 0);
