@@ -49,7 +49,7 @@ static void set(struct mg_table *table, const char *text)
 
 #define SERVICES                                                                                             \
     "service|state|agents|obeying|in_flight|capacity|breakers_open|concurrency|rate_per_s|paused_until|"     \
-    "by_whom|reason|since|since_ms|calls_per_s|p95_ms|failed_percent|waiting|error_code|error_text|slow_since|usual_ms\n"
+    "by_whom|reason|since|since_ms|calls_per_s|p95_ms|failed_percent|waiting|error_code|error_text\n"
 #define FIGURES "figure|word|workflow|number|oldest_ms\n"
 
 #define CAUSES "count|acked_at|acked_by"
