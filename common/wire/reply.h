@@ -99,7 +99,7 @@ struct mg_call_figures {
     int64_t count;                        /* calls that ended, also those without an answer */
     int64_t failed;                       /* no answer, one that cannot be read, a 5xx */
     int64_t within[MG_CALL_BUCKETS];      /* for schedulers of 0.3.0: calls by duration (base/metrics.h) */
-    bool has_durations;                   /* false: an agent of 0.3.0, which does not tell the next two */
+    bool has_durations;                   /* false: an agent of 0.3.0, without the next two */
     int64_t refused;                      /* the service's own no: a 4xx */
     int64_t durations[MG_CALL_DURATIONS]; /* calls by duration (mg_call_bucket) */
     int64_t failing_since_ms; /* by the database's clock; 0: the last call was answered, or none was made */

@@ -1,6 +1,6 @@
 -- serves programs from schema 1
 --
--- The duration of calls is told finer, and calls that a service refuses are counted apart. A new alert of a known cause is
+-- Durations of calls are finer, and calls that a service refuses are counted apart. A new alert of a known cause is
 -- known.
 
 -- The duration that this share of a service's calls did not exceed, in ms; NULL: no call. A service's counts have in place

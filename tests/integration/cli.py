@@ -1040,7 +1040,7 @@ class Answers(Case):
         World.sql("UPDATE order_process SET complete_by = NULL WHERE order_id = ANY (%s)", (list(ids.values()),))
 
     def test_an_act_has_its_outcome_and_those_of_bulk_actions(self):
-        """Would catch: a refused command that looks as one that was done; an order changed by a bulk action that nobody is said to have changed."""
+        """Would catch: a refused command that looks as one that was done; an order that a bulk action changed, without an act."""
         order_id, bulk_id = "audit-" + uuid.uuid4().hex[:8], str(uuid.uuid4())
         insert_order(order_id)
         for command in ("c", "refused"):

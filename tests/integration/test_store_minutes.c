@@ -170,7 +170,7 @@ static const char *quantile_of(const char *share, const char *counts)
     return rig_value(&rig, sql);
 }
 
-/* Would catch: a quantile of the wrong bucket, and one of no call; 2 s that are told as 2.4 s. */
+/* Would catch: a quantile of the wrong bucket, and one of no call; 2 s that are reported as 2.4 s. */
 START_TEST(quantiles_are_read_from_the_buckets)
 {
     static const char TWO_SECONDS[] = COUNTS("CASE n WHEN 72 THEN 24 ELSE 0 END"),

@@ -584,7 +584,7 @@ enum mg_report {
     MG_REPORT_PAGE_OPEN,
     /* The same of orders with a step that is parked for a service. $1 service, $2 cursor, $3 limit */
     MG_REPORT_PAGE_PARKED,
-    /* The same of orders whose own deadline comes within a time, the nearest first. $1 ms, $2 limit */
+    /* The same of orders with their own deadline within a time, the nearest first. $1 ms, $2 limit */
     MG_REPORT_PAGE_DUE,
     /* $1 text, $2 limit, of each kind: found_by ('id', 'label NAME'), order_id, workflow, state, created_at,
      * archived_on (NULL: not in the archive), reason (NULL). Ids that begin with the text, and labels with

@@ -186,13 +186,13 @@ START_TEST(a_report_has_the_calls_and_the_last_failure)
                                                  .content_type = "text/html",
                                                  .body = mg_slice_of("<html>hello</html>"),
                                                  .retry_after_ms = -1});
-    calls = report_of_calls(); /* nobody can read it */
+    calls = report_of_calls(); /* it cannot be read */
     ck_assert_ptr_nonnull(strstr(calls, "{\"count\":3,\"failed\":2,"));
 }
 END_TEST
 
-/* Would catch: 2,000 ms that are told as 2,425. */
-START_TEST(a_duration_is_told_within_an_eighth)
+/* Would catch: 2,000 ms that are reported as 2,425. */
+START_TEST(a_duration_is_reported_within_an_eighth)
 {
     const int64_t durations_us[] = {0,     1,       1000,    1001,     8000,     8001,
                                     17000, 2000000, 2048001, 65536000, INT64_MAX};
@@ -686,7 +686,7 @@ int main(void)
         at_most_once_keeps_its_refusal_while_the_broker_is_away,
         a_full_publish_window_delays_the_reply,
         a_report_has_the_calls_and_the_last_failure,
-        a_duration_is_told_within_an_eighth,
+        a_duration_is_reported_within_an_eighth,
         an_unreachable_service_is_reported_as_such,
         a_late_request_is_dropped_in_silence,
         an_answer_after_complete_by_is_kept_silent,

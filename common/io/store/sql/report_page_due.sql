@@ -1,4 +1,4 @@
--- The orders that go forward and whose own deadline comes within a time, in ms, the nearest first; the columns are those of
+-- The orders that go forward, with their own deadline within a time, in ms, the nearest first; the columns are those of
 -- report_orders. An order wakes no later than at its deadline. Up to a limit of orders that wake until then are read;
 -- is_full: some were not.
 -- In this folder: psql -f report_page_due.sql, with the values below.
