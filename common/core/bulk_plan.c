@@ -69,7 +69,8 @@ struct mg_bulk_plan mg_bulk_plan(const struct mg_bulk *bulk)
         plan.why = MG_BULK_CANARY_FAILED;
         return plan;
     }
-    if (!is_held && bulk->is_tried && is_above(failed_recently(bulk), bulk, MG_BULK_RECENT)) {
+    int64_t recent = bulk->recent > MG_BULK_RECENT_MIN ? bulk->recent : MG_BULK_RECENT_MIN;
+    if (!is_held && bulk->is_tried && is_above(failed_recently(bulk), bulk, recent)) {
         plan.state = MG_BULK_STOPPED;
         plan.why = MG_BULK_TOO_MANY_FAILED;
         return plan;

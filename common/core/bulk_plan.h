@@ -21,7 +21,9 @@
 #define MG_BULK_UNDER_WAY_MAX 200
 /* The number of ended orders that count for a stop. Enough that one bad order weighs little; few enough that
  * a service which has just gone down is detected soon. */
-#define MG_BULK_RECENT     50
+#define MG_BULK_RECENT 50
+/* While fewer have ended, failures are a share of this many: one failure among the first does not stop. */
+#define MG_BULK_RECENT_MIN 10
 #define MG_BULK_CANARY_MAX 10000 /* orders; more than a person waits for */
 /* The most time that a late runner catches up. In any span no more orders are requested than the rate allows
  * for the span plus this, and one. Untaken commands have the same limit, because returning schedulers would

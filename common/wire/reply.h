@@ -92,10 +92,16 @@ bool mg_breaker_state_parse(const char *word, size_t len, enum mg_breaker_state 
 #define MG_SERVICE_REPORT_VALID_MS  15000
 /* The calls of an agent's process to a service, since the process began. */
 #define MG_CALL_BUCKETS MG_METRIC_BUCKETS
+/* Up to 1, 2, … 8 ms, then eight steps for each doubling, up to 65,536 ms: within an eighth of any duration
+ * that a call may have. A longer one counts in the last. */
+#define MG_CALL_DURATIONS 112
 struct mg_call_figures {
-    int64_t count;                   /* calls that ended, also those without an answer */
-    int64_t failed;                  /* of these, those without a whole answer, and those with a 5xx */
-    int64_t within[MG_CALL_BUCKETS]; /* calls by their duration (base/metrics.h) */
+    int64_t count;                        /* calls that ended, also those without an answer */
+    int64_t failed;                       /* no answer, one that cannot be read, a 5xx */
+    int64_t within[MG_CALL_BUCKETS];      /* for schedulers of 0.3.0: calls by duration (base/metrics.h) */
+    bool has_durations;                   /* false: an agent of 0.3.0, without the next two */
+    int64_t refused;                      /* the service's own no: a 4xx */
+    int64_t durations[MG_CALL_DURATIONS]; /* calls by duration (mg_call_bucket) */
     int64_t failing_since_ms; /* by the database's clock; 0: the last call was answered, or none was made */
     int64_t probe_at_ms;      /* while the breaker is open: when a call is tried again; 0: not known */
     int64_t error_at_ms;      /* of the last failure; 0: there was none */
@@ -103,6 +109,7 @@ struct mg_call_figures {
     char error_text[MG_ERROR_TEXT_MAX +
                     1]; /* the service's own sentence, or the agent's; it stands in no log */
 };
+int mg_call_bucket(int64_t duration_us); /* 0 to MG_CALL_DURATIONS - 1; makegood_call_ms reads them */
 void mg_call_figures_write(const struct mg_call_figures *calls, struct mg_json_writer *json);
 
 struct mg_service_report {

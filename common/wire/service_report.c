@@ -11,8 +11,8 @@
 static const char *const NAMES[] = {
     "v",      "service",         "instance", "breaker",  "ready",  "in_flight", "concurrency",
     "reason", "control_version", "process",  "sequence", "prober", "calls",     NULL};
-static const char *const CALLS_NAMES[] = {"count",    "failed", "within", "failing_since",
-                                          "probe_at", "error",  NULL};
+static const char *const CALLS_NAMES[] = {"count",         "failed",   "refused", "within", "durations",
+                                          "failing_since", "probe_at", "error",   NULL};
 static const char *const ERROR_NAMES[] = {"code", "text", "at", NULL};
 static const char *const BREAKER_STATES[] = {"closed", "open", "half_open", NULL};
 
@@ -39,18 +39,38 @@ static void time_write_if(struct mg_json_writer *json, const char *name, int64_t
     }
 }
 
+int mg_call_bucket(int64_t duration_us)
+{
+    int64_t above_ms = duration_us > 0 ? (duration_us - 1) / 1000 : 0; /* a bucket's end belongs to it */
+    int bucket = 0;
+    while (above_ms >= 16 && bucket < MG_CALL_DURATIONS) {
+        above_ms /= 2;
+        bucket += 8;
+    }
+    return bucket < MG_CALL_DURATIONS - 8 ? bucket + (int)above_ms : MG_CALL_DURATIONS - 1;
+}
+
+static void numbers_write(const char *name, const int64_t *numbers, int count, struct mg_json_writer *json)
+{
+    mg_json_member_array(json, name);
+    for (int i = 0; i < count; i++) {
+        char number[24];
+        (void)snprintf(number, sizeof(number), "%lld", (long long)numbers[i]);
+        mg_json_element_raw(json, mg_slice_of(number));
+    }
+    mg_json_array_end(json);
+}
+
 void mg_call_figures_write(const struct mg_call_figures *calls, struct mg_json_writer *json)
 {
     mg_json_object_begin(json);
     mg_json_member_int(json, "count", calls->count);
     mg_json_member_int(json, "failed", calls->failed);
-    mg_json_member_array(json, "within");
-    for (int i = 0; i < MG_CALL_BUCKETS; i++) {
-        char number[24];
-        (void)snprintf(number, sizeof(number), "%lld", (long long)calls->within[i]);
-        mg_json_element_raw(json, mg_slice_of(number));
+    numbers_write("within", calls->within, MG_CALL_BUCKETS, json);
+    if (calls->has_durations) {
+        mg_json_member_int(json, "refused", calls->refused);
+        numbers_write("durations", calls->durations, MG_CALL_DURATIONS, json);
     }
-    mg_json_array_end(json);
     time_write_if(json, "failing_since", calls->failing_since_ms);
     time_write_if(json, "probe_at", calls->probe_at_ms);
     if (calls->error_at_ms > 0) {
@@ -113,25 +133,27 @@ static bool count_read(struct mg_slice value, int64_t *ret_count)
     return errno == 0 && *end == '\0' && *ret_count >= 0;
 }
 
-static void within_read(const struct mg_json_object *object, int64_t ret_within[MG_CALL_BUCKETS])
+/* False: absent, or refused. */
+static bool numbers_read(const struct mg_json_object *object, const char *member, enum mg_json_need need,
+                         int most, int64_t *ret_numbers)
 {
-    struct mg_slice array = mg_json_get_typed(object, "within", MG_REQUIRED, MG_JSON_ARRAY), name, value;
+    struct mg_slice array = mg_json_get_typed(object, member, need, MG_JSON_ARRAY), name, value;
     int count = 0;
     if (array.data == NULL) {
-        return;
+        return false;
     }
     for (struct mg_json_walk walk = mg_json_walk_of(array); mg_json_walk_next(&walk, &name, &value);) {
         int64_t number;
-        if (count == MG_CALL_BUCKETS || !count_read(value, &number)) {
+        if (count == most || !count_read(value, &number)) {
             count = -1;
             break;
         }
-        ret_within[count++] = number;
+        ret_numbers[count++] = number;
     }
-    if (count != MG_CALL_BUCKETS) {
-        mg_json_member_fault(object, MG_BAD_INPUT, "within", "expected %d whole numbers from 0 on",
-                             MG_CALL_BUCKETS);
+    if (count != most) {
+        mg_json_member_fault(object, MG_BAD_INPUT, member, "expected %d whole numbers from 0 on", most);
     }
+    return count == most;
 }
 
 /* 0: absent. */
@@ -152,7 +174,10 @@ static void calls_read(const struct mg_json_object *report, struct mg_service_re
     ret_report->has_calls = true;
     calls->count = mg_json_get_integer(&object, "count", MG_REQUIRED, 0, INT64_MAX, 0);
     calls->failed = mg_json_get_integer(&object, "failed", MG_REQUIRED, 0, INT64_MAX, 0);
-    within_read(&object, calls->within);
+    calls->refused = mg_json_get_integer(&object, "refused", MG_OPTIONAL, 0, INT64_MAX, 0);
+    (void)numbers_read(&object, "within", MG_REQUIRED, MG_CALL_BUCKETS, calls->within);
+    calls->has_durations =
+        numbers_read(&object, "durations", MG_OPTIONAL, MG_CALL_DURATIONS, calls->durations);
     calls->failing_since_ms = time_read_if(&object, "failing_since");
     calls->probe_at_ms = time_read_if(&object, "probe_at");
     struct mg_slice last = mg_json_get_typed(&object, "error", MG_OPTIONAL, MG_JSON_OBJECT);

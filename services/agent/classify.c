@@ -115,6 +115,7 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
             "the answer is an HTML page, which no service's JSON is; if the service means it, give its "
             "status a rule in \"answers\"",
             verdict);
+        mg_verdict_code_set(verdict, "page_answered"); /* mended elsewhere than a broken connection */
         return;
     }
     bool is_foreign = outcome == MG_OUTCOME_ABSENT && !is_own(service, kind, answer, reading);

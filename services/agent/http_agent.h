@@ -26,6 +26,7 @@ struct mg_remote {
     struct mg_token *token;                  /* NULL: the service needs none */
     struct mg_metric *calls[MG_CALL_DIGITS]; /* by first digit of the status; [0]: no whole answer */
     struct mg_metric *call_seconds;
+    int64_t failed, refused, durations[MG_CALL_DURATIONS]; /* as in struct mg_call_figures */
 };
 
 /* A job with the call of its try. */

@@ -69,12 +69,24 @@ static int64_t token_wait_ms(struct mg_http_job *http_job, const struct mg_outgo
 
 static void measure(const struct mg_http_job *http_job, const struct mg_http_answer *answer)
 {
-    const struct mg_remote *remote = mg_remote_of(http_job->job.served);
+    struct mg_remote *remote = mg_remote_of(http_job->job.served);
+    int64_t duration_us = mg_clock_boot_us() - http_job->call_began_us;
     int digit = answer->sent == MG_SENT_YES && answer->status >= 100 && answer->status < 600
                     ? answer->status / 100
                     : 0;
     mg_metric_add(remote->calls[digit], 1);
-    mg_metric_observe(remote->call_seconds, (double)(mg_clock_boot_us() - http_job->call_began_us) / 1e6);
+    mg_metric_observe(remote->call_seconds, (double)duration_us / 1e6);
+    remote->durations[mg_call_bucket(duration_us)]++;
+}
+
+/* A verify that finds nothing has a good answer. */
+static void verdict_count(const struct mg_job *job, const struct mg_verdict_of_try *verdict)
+{
+    struct mg_remote *remote = mg_remote_of(job->served);
+    bool is_good = verdict->outcome == MG_OUTCOME_ABSENT || verdict->reason == MG_ERROR_REASON_NONE;
+    bool is_refusal = verdict->reason == MG_ERROR_REASON_ANSWERED && verdict->http_status / 100 == 4;
+    remote->refused += !is_good && is_refusal;
+    remote->failed += !is_good && !is_refusal;
 }
 
 static void call_log(const struct mg_job *job, const struct mg_http_answer *answer,
@@ -104,6 +116,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     mg_outgoing_classify(&outgoing, &told, http_job->call_budget_ms, &reading, &verdict);
     int64_t wait_ms = token_wait_ms(http_job, &outgoing, answer, &verdict);
     if (wait_ms >= 0) {
+        verdict_count(job, &verdict);
         call_log(job, answer, &verdict);
         mg_job_try_again(job, &verdict, wait_ms);
     } else {
@@ -112,6 +125,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
         bool has_text_result = (service->is_text_answer || job->request.is_text_answer) &&
                                !mg_media_type_is_json(answer->content_type);
         mg_reply_parts_take(service, told.body, has_text_result, &reading, &words, &verdict, &parts);
+        verdict_count(job, &verdict);
         call_log(job, answer, &verdict);
         mg_job_tried(job, &verdict, &parts);
         mg_buf_finish(&words);

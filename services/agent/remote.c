@@ -1,5 +1,6 @@
 /* The connections of a service, and its access token. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "http_agent.h"
@@ -24,10 +25,8 @@ static void register_metrics(struct mg_served *served)
                                             "duration of HTTP calls");
 }
 
-/* The counters are those of /metrics: a call is counted once. */
 bool mg_remote_measure(const struct mg_served *served, struct mg_call_figures *ret_calls)
 {
-    enum { NO_ANSWER = 0, SERVER_ERROR = 5 };
     const struct mg_remote *remote = served->works;
     uint64_t within[MG_CALL_BUCKETS];
     if (!mg_metric_buckets(remote->call_seconds, within)) {
@@ -37,8 +36,10 @@ bool mg_remote_measure(const struct mg_served *served, struct mg_call_figures *r
         ret_calls->within[i] = (int64_t)within[i];
     }
     ret_calls->count = (int64_t)mg_metric_value(remote->call_seconds);
-    ret_calls->failed =
-        (int64_t)(mg_metric_value(remote->calls[NO_ANSWER]) + mg_metric_value(remote->calls[SERVER_ERROR]));
+    ret_calls->failed = remote->failed;
+    ret_calls->has_durations = true;
+    ret_calls->refused = remote->refused;
+    memcpy(ret_calls->durations, remote->durations, sizeof(ret_calls->durations));
     return true;
 }
 

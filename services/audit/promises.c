@@ -323,7 +323,8 @@ static void judge_undo_first(struct mg_audit *audit)
 static bool is_meaningless(const struct mg_audit_seen *seen)
 {
     bool is_unclear = seen->reply.error_reason == MG_ERROR_REASON_ANSWER_UNCLEAR;
-    bool is_broken = seen->reply.error_reason == MG_ERROR_REASON_BROKEN_ANSWER;
+    bool is_broken = seen->reply.error_reason == MG_ERROR_REASON_BROKEN_ANSWER ||
+                     strcmp(seen->reply.error_code, "page_answered") == 0;
     bool is_unreadable = mg_reply_result_fault(&seen->reply)[0] != '\0';
     bool is_unknown = seen->reply.outcome == MG_OUTCOME_UNKNOWN && !seen->is_timed_out;
     return seen->is_made && (is_unclear || is_broken || is_unknown || is_unreadable);

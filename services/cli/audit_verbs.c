@@ -30,7 +30,7 @@ static enum mg_exit_code moment_read(const char *option, const char *text, char 
 
 static enum mg_exit_code verb_audit(struct mg_cli *cli)
 {
-    static const char *const columns[] = {"at", "by_whom", "verb", "subject", "reason", NULL};
+    static const char *const columns[] = {"at", "by_whom", "verb", "subject", "outcome", "reason", NULL};
     char since[MG_MOMENT_SIZE], until[MG_MOMENT_SIZE];
     const char *after = mg_option_text(cli->options.after);
     struct mg_table table = {0};

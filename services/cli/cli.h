@@ -40,7 +40,7 @@ struct mg_cli_options {
     const char *http, *http_cert_file, *http_ca_file; /* of the service that `probe` calls */
     int64_t timeout_ms;
     const char *reason, *by, *step, *outcome, *step_result, *state, *workflow, *queue, *migrations;
-    const char *error, *group_by, *waiting, *since, *until, *after, *line;
+    const char *error, *group_by, *waiting, *since, *until, *after, *line, *due_within;
     const char *concurrency, *rate, *result;
     const char *hot, *keep, *export_command;
     const char *listen, *listen_cert_file, *listen_key_file, *tokens_file; /* of `console`, `gateway` */

@@ -350,6 +350,9 @@ static void service_check(struct doctor *doctor, const struct mg_table *controll
         state = mg_service_state_of_queues(queues); /* of an older version: not in the report */
     }
     char queue[MG_QUEUE_NAME_SIZE], remedy[MG_SERVICE_REMEDY_SIZE], detail[768];
+    if (mg_service_slow_write(controlled, row, detail)) {
+        finding(doctor, true, "service", detail); /* its orders move */
+    }
     mg_topology_request_queue(name, false, queue);
     mg_service_remedy(name, state, remedy);
     bool has_agent = strtoll(mg_table_cell(controlled, row, "agents"), NULL, 10) > 0;

@@ -60,6 +60,8 @@ static const struct {
     TEXT(MG_EXTRA_FAILURE, waiting, "waiting", NULL, "SIGNAL",
          "list the steps that wait for this signal, the longest first; *: for any signal"),
     TEXT(MG_EXTRA_LINE, line, "line", NULL, "KEY", "the orders in the line of this key, its head first"),
+    TEXT(MG_EXTRA_LINE, due_within, "due-within", NULL, "DURATION",
+         "the open orders whose own deadline comes within this time (10m), the nearest first"),
     TEXT(MG_EXTRA_TIME, since, "since", NULL, "TIME",
          "start of the time range: an age (2h, 7d) or a UTC time (2026-01-31T12:00:00Z, 2026-01-31)"),
     TEXT(MG_EXTRA_TIME, until, "until", NULL, "TIME",

@@ -295,16 +295,40 @@ static enum mg_exit_code line_list(struct mg_cli *cli, const char *key)
     return code;
 }
 
-/* A line has its own order, and all of its orders are shown. */
-static enum mg_exit_code line_check(const struct filter *filter, const char *line, const char *group_by)
+static enum mg_exit_code due_list(struct mg_cli *cli, const char *within)
+{
+    static const char *const columns[] = {"order_id",   "workflow",      "state",        "complete_by",
+                                          "waits_step", "waits_service", "waits_reason", NULL};
+    char within_ms[NUMBER_SIZE];
+    const char *const params[] = {within_ms, cli->limit};
+    struct mg_table table = {0}, due = {0};
+    (void)snprintf(within_ms, sizeof(within_ms), "%lld", (long long)mg_duration_parse(within));
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_PAGE_DUE, params, 2, &table);
+    bool is_full = strcmp(mg_table_cell(&table, 0, "is_full"), "t") == 0;
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_move(&due, &table, MG_ORDERS_LISTED_COLUMNS)
+                   ? mg_table_print(cli, &due, columns)
+                   : mg_cli_fail(MG_EXIT_ERROR, "could not keep the answer: out of memory");
+        if (is_full || due.row_count >= cli->options.limit) {
+            mg_cli_note("there may be more: raise --limit, or shorten --due-within");
+        }
+    }
+    mg_table_free(&table);
+    mg_table_free(&due);
+    return code;
+}
+
+/* These lists have their own order, and all orders of a line are shown. */
+static enum mg_exit_code alone_check(const struct filter *filter, const char *option, const char *text,
+                                     const char *group_by)
 {
     const struct mg_failure_filter *wanted = &filter->failures.filter;
     bool is_alone = group_by[0] == '\0' && filter->state[0] == '\0' && filter->after[0] == '\0' &&
                     wanted->workflow[0] == '\0' && wanted->labels[0] == '\0' && wanted->since[0] == '\0' &&
                     wanted->until[0] == '\0' && !is_of_failures(filter);
-    return line[0] == '\0' || is_alone
+    return text[0] == '\0' || is_alone
                ? MG_EXIT_DONE
-               : mg_cli_fail(MG_EXIT_USAGE, "--line goes with --limit alone: it lists a line as it stands");
+               : mg_cli_fail(MG_EXIT_USAGE, "%s goes with --limit alone: its list has its own order", option);
 }
 
 enum mg_exit_code mg_verb_order_list(struct mg_cli *cli)
@@ -314,12 +338,19 @@ enum mg_exit_code mg_verb_order_list(struct mg_cli *cli)
         return mg_waiting_list(cli);
     }
     const char *group_by = mg_option_text(cli->options.group_by), *line = mg_option_text(cli->options.line);
+    const char *due_within = mg_option_text(cli->options.due_within);
     enum mg_exit_code code = filter_read(cli, &filter);
     if (code == MG_EXIT_DONE) {
         code = usage_check(&filter, group_by);
     }
     if (code == MG_EXIT_DONE) {
-        code = line_check(&filter, line, group_by);
+        code = alone_check(&filter, "--line", line, due_within[0] != '\0' ? due_within : group_by);
+    }
+    if (code == MG_EXIT_DONE) {
+        code = alone_check(&filter, "--due-within", due_within, group_by);
+    }
+    if (code == MG_EXIT_DONE && due_within[0] != '\0' && mg_duration_parse(due_within) <= 0) {
+        code = mg_cli_fail(MG_EXIT_USAGE, "--due-within %.40s: expected a duration: 10m, 2h, 1d", due_within);
     }
     if (code == MG_EXIT_DONE) {
         code = mg_cli_open_store(cli, false);
@@ -329,6 +360,9 @@ enum mg_exit_code mg_verb_order_list(struct mg_cli *cli)
     }
     if (line[0] != '\0') {
         return line_list(cli, line);
+    }
+    if (due_within[0] != '\0') {
+        return due_list(cli, due_within);
     }
     if (group_by[0] != '\0') {
         return groups_list(cli, &filter);

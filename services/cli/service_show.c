@@ -5,6 +5,7 @@
 #include "base/print.h"
 #include "core/key.h"
 #include "json/scan.h"
+#include "operator/service_state.h"
 #include "service_list.h"
 #include "verb_table.h"
 
@@ -113,9 +114,15 @@ static void head_print(const struct shown *shown)
              cell_of(shown, "capacity"), cell_of(shown, "agents"));
     mg_print(stdout, "%-10s  steps: %s\n", "waiting", cell_of(shown, "waiting"));
     if (cell_of(shown, "calls_per_s")[0] != '\0') {
-        mg_print(stdout, "%-10s  %s a second, half within %s ms, 95 of 100 within %s ms, %s %% failed\n",
-                 "calls", cell_of(shown, "calls_per_s"), cell_of(shown, "p50_ms"), cell_of(shown, "p95_ms"),
-                 cell_of(shown, "failed_percent"));
+        mg_print(
+            stdout,
+            "%-10s  %s a second, half within %s ms, 95 of 100 within %s ms, %s %% failed, %s %% refused\n",
+            "calls", cell_of(shown, "calls_per_s"), cell_of(shown, "p50_ms"), cell_of(shown, "p95_ms"),
+            cell_of(shown, "failed_percent"), cell_of(shown, "refused_percent"));
+    }
+    char slow[MG_SERVICE_SLOW_SIZE];
+    if (mg_service_slow_write(&shown->controlled, shown->row, slow)) {
+        mg_print(stdout, "%-10s  %s\n", "slow", slow);
     }
     if (cell_of(shown, "error_code")[0] != '\0') {
         mg_print(stdout, "%-10s  %s: %s, at %s\n", "last error", cell_of(shown, "error_code"),
@@ -134,6 +141,7 @@ static enum mg_exit_code people_print(struct mg_cli *cli, const struct shown *sh
         mg_print(stdout, "the last hour, a character for each minute, the present one last\n");
         sparkline_print(shown, "calls", "calls", "");
         sparkline_print(shown, "failed", "failed", "");
+        sparkline_print(shown, "refused", "refused", "");
         sparkline_print(shown, "p95_ms", "p95", " ms");
     }
     if (shown->agents.row_count == 0) {
@@ -147,7 +155,7 @@ static enum mg_exit_code people_print(struct mg_cli *cli, const struct shown *sh
 
 static enum mg_exit_code json_print(struct mg_cli *cli, const struct shown *shown)
 {
-    static const char *const names[] = {"calls", "failed", "p95_ms"};
+    static const char *const names[] = {"calls", "failed", "refused", "p95_ms"};
     struct mg_answer answer;
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
     mg_json_name(json, "service");

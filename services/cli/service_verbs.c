@@ -22,9 +22,9 @@
 static enum mg_exit_code verb_service_list(struct mg_cli *cli)
 {
     static const char *const columns[] = {
-        "service",     "state",          "since",   "calls_per_s", "p50_ms",
-        "p95_ms",      "failed_percent", "waiting", "agents",      "in_flight",
-        "concurrency", "rate_per_s",     "by_whom", "reason",      NULL};
+        "service",        "state",           "since",      "calls_per_s", "p50_ms", "p95_ms",
+        "failed_percent", "refused_percent", "slow_since", "waiting",     "agents", "in_flight",
+        "concurrency",    "rate_per_s",      "by_whom",    "reason",      NULL};
     struct mg_table table = {0};
     enum mg_exit_code code = mg_table_open(cli, MG_REPORT_CONTROLLED, NULL, 0, &table);
     if (code == MG_EXIT_DONE) {

@@ -345,11 +345,14 @@ static void service_why_write(const struct mg_table *services, int row, char *re
     const char *rate = mg_table_cell(services, row, "rate_per_s");
     const char *until = mg_table_cell(services, row, "paused_until");
     struct reasons why = {ret_text, size, 0};
-    char moment[24];
+    char moment[24], slow[MG_SERVICE_SLOW_SIZE];
     ret_text[0] = '\0';
     if (mg_table_cell(services, row, "since")[0] != '\0' && code[0] != '\0' &&
         !cell_is(services, row, "state", MG_SERVICE_PAUSED)) {
         reason_add(&why, "%s: %s", code, mg_table_cell(services, row, "error_text"));
+    }
+    if (mg_service_slow_write(services, row, slow)) {
+        reason_add(&why, "%s", slow);
     }
     if (concurrency[0] != '\0') {
         reason_add(&why, "limit %s at once", concurrency);
@@ -504,8 +507,9 @@ void mg_top_cell(const struct mg_top_view *view, enum mg_top_list list, int row,
 enum mg_top_tone mg_top_row_tone(const struct mg_top_view *view, enum mg_top_list list, int row)
 {
     if (list == MG_TOP_SERVICES && row < view->services.row_count) {
-        bool is_paused = strcmp(mg_top_service_state(view, row), MG_SERVICE_PAUSED) == 0;
-        return !is_service_well(view, row) ? MG_TOP_BAD : is_paused ? MG_TOP_NOTE : MG_TOP_PLAIN;
+        bool is_noted = strcmp(mg_top_service_state(view, row), MG_SERVICE_PAUSED) == 0 ||
+                        mg_table_cell(&view->services, row, "slow_since")[0] != '\0';
+        return !is_service_well(view, row) ? MG_TOP_BAD : is_noted ? MG_TOP_NOTE : MG_TOP_PLAIN;
     }
     if (list == MG_TOP_QUEUES && row < view->queue_count && view->queues[row].consumers < 0) {
         return MG_TOP_BAD;

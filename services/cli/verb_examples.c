@@ -8,6 +8,7 @@ const struct mg_manual_entry MG_EXAMPLES[] = {
     {"makegood order submit order.json --wait", "posts an order and shows its end"},
     {"makegood order list --state error", "lists the orders that need an operator"},
     {"makegood order list --step charge --error http_503 --since 2h", "lists the orders that failed so"},
+    {"makegood order list --due-within 10m", "lists the orders whose deadline is near"},
     {"makegood order list --group-by error", "counts failures by their cause"},
     {"makegood order list --state processing --watch", "draws the list again and again, until control-C"},
     {"makegood order find shop-2026", "finds orders by the beginning of their ids, or by a label's value"},

@@ -65,7 +65,7 @@ static const struct {
     query_fn *query;
     const char *parameters; /* separated by blanks */
 } QUERIES[] = {
-    {"orders", false, mg_query_orders, FILTERS " waits_for"},
+    {"orders", false, mg_query_orders, FILTERS " waits_for due_within"},
     {"orders", true, mg_query_order, ""},
     {"calls", true, mg_query_calls, "step"},
     {"failures", false, mg_query_failures, FILTERS},

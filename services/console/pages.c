@@ -117,7 +117,7 @@ static bool moment_read(struct mg_page *page, const char *name, char ret_number[
 
 /* The conditions of lists. */
 struct filter {
-    const char *state, *workflow, *step, *service, *error, *after, *waits_for;
+    const char *state, *workflow, *step, *service, *error, *after, *waits_for, *due_within;
     char since[MG_MOMENT_SIZE], until[MG_MOMENT_SIZE];
     char labels[MG_PARAM_SIZE];
 };
@@ -138,7 +138,8 @@ static bool filter_read(struct mg_page *page, struct filter *ret)
     return param_read(page, "state", &ret->state) && param_read(page, "workflow", &ret->workflow) &&
            param_read(page, "step", &ret->step) && param_read(page, "service", &ret->service) &&
            param_read(page, "error", &ret->error) && param_read(page, "after", &ret->after) &&
-           param_read(page, "waits_for", &ret->waits_for) && labels_read(page, ret->labels) &&
+           param_read(page, "waits_for", &ret->waits_for) &&
+           param_read(page, "due_within", &ret->due_within) && labels_read(page, ret->labels) &&
            moment_read(page, "since", ret->since) && moment_read(page, "until", ret->until);
 }
 
@@ -295,6 +296,18 @@ static bool parked_ask(struct mg_page *page, const struct filter *filter, struct
     return cursor_check(page, is_oldest_cursor(filter->after));
 }
 
+/* Orders whose own deadline is near, the nearest first: one page. */
+static bool due_ask(struct mg_page *page, const struct filter *filter, struct mg_query *query)
+{
+    char within_ms[MG_PARAM_SIZE];
+    const char *const params[] = {within_ms, TEXT_OF(PAGE_ROWS), NULL};
+    int64_t ms = mg_duration_parse(filter->due_within);
+    (void)snprintf(within_ms, sizeof(within_ms), "%lld", (long long)ms);
+    query_begin(query, "orders near their deadline", render_page);
+    query_add(query, NULL, MG_REPORT_PAGE_DUE, params);
+    return ms > 0 || refuse(page, "due_within: expected a duration (10m, 2h, 1d)");
+}
+
 static bool orders_ask(struct mg_page *page, const struct filter *filter, struct mg_query *query)
 {
     const char *const params[MG_ORDERS_PARAMS + 1] = {
@@ -317,6 +330,9 @@ bool mg_query_orders(struct mg_page *page, struct mg_query *query)
     }
     if (filter.waits_for[0] != '\0') {
         return parked_ask(page, &filter, query);
+    }
+    if (filter.due_within[0] != '\0') {
+        return due_ask(page, &filter, query);
     }
     bool is_any_open = strcmp(filter.state, "open") == 0;
     if (filter.state[0] != '\0' && !is_any_open &&

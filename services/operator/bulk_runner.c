@@ -211,9 +211,10 @@ static void why_write(const struct running *running, enum mg_bulk_why why, char 
     } else {
         failed_write(bulk->recent_failed, bulk->recent_failed_otherwise, failed, sizeof(failed));
         (void)snprintf(ret_text, size,
-                       "of the last %d orders %s; %lld more were not started: makegood bulk show %s "
+                       "of the last %lld orders %s; %lld more were not started: makegood bulk show %s "
                        "--result failed",
-                       MG_BULK_RECENT, failed, (long long)bulk->waiting, running->orders.row.bulk_id);
+                       (long long)bulk->recent, failed, (long long)bulk->waiting,
+                       running->orders.row.bulk_id);
     }
 }
 

@@ -46,6 +46,9 @@ static void detail_write(const struct mg_command *command, const char *via, stru
     struct mg_json_writer json = mg_json_spaced(ret_detail);
     mg_json_object_begin(&json);
     mg_json_member_word(&json, "via", via);
+    if (command->kind != MG_CAUSE_SIGNAL && command->kind != MG_CAUSE_FIRE) { /* the order's event names it */
+        mg_json_member_word(&json, "command", command->command_id);
+    }
     if (command->version > 0) {
         mg_json_member_int(&json, "version", (int64_t)command->version);
     }

@@ -49,6 +49,16 @@ void mg_service_remedy(const char *service, const char *state, char ret_remedy[M
     }
 }
 
+bool mg_service_slow_write(const struct mg_table *controlled, int row, char ret_text[MG_SERVICE_SLOW_SIZE])
+{
+    const char *since = mg_table_cell(controlled, row, "slow_since");
+    (void)snprintf(ret_text, MG_SERVICE_SLOW_SIZE,
+                   "%s is slow since %s: 95 of 100 calls take up to %s ms, usually %s ms",
+                   mg_table_cell(controlled, row, "service"), since, mg_table_cell(controlled, row, "p95_ms"),
+                   mg_table_cell(controlled, row, "usual_ms"));
+    return since[0] != '\0';
+}
+
 bool mg_service_states_put(struct mg_table *controlled, service_queues_fn *find, void *arg)
 {
     for (int row = 0; row < controlled->row_count; row++) {

@@ -30,6 +30,10 @@ bool mg_service_state_is_well(const char *state);
 #define MG_SERVICE_REMEDY_SIZE 256
 void mg_service_remedy(const char *service, const char *state, char ret_remedy[MG_SERVICE_REMEDY_SIZE]);
 
+/* "payment is slow since …: 95 of 100 calls take up to 2042 ms, usually 10 ms". False: it is not slow. */
+#define MG_SERVICE_SLOW_SIZE 256
+bool mg_service_slow_write(const struct mg_table *controlled, int row, char ret_text[MG_SERVICE_SLOW_SIZE]);
+
 /* Writes mg_service_state_find into the column "state" of all rows. `find` returns NULL for unknown queues.
  * False: out of memory; the remaining rows are unchanged. */
 typedef const struct mg_service_queues *service_queues_fn(void *arg, const char *service);

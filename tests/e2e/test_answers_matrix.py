@@ -129,10 +129,11 @@ def is_lost(meaning):
     return meaning in (PAGE, BROKEN)
 
 
+LOST = {PAGE: "page_answered", BROKEN: "broken_answer"}
 LEARNED = {READ: ("undone", None)}  # any other answer lacks the id, and no undo goes out
 KINDS = {
     "do": (one(on_unknown="operator", do=post("say")),
-           lambda meaning: ("unknown", "broken_answer") if is_lost(meaning) else is_done(meaning)),
+           lambda meaning: ("unknown", LOST[meaning]) if is_lost(meaning) else is_done(meaning)),
     "verify": (one(on_unknown="verify", do=post("lost"), verify=get("say")),
                lambda meaning: ("failed", None) if is_lost(meaning) else
                ("done", None) if is_own(meaning) else ("done", "result_unreadable")),
@@ -140,7 +141,7 @@ KINDS = {
                    lambda meaning: ("failed", "broken_answer")),
     "poll": (one(on_unknown="verify", finish_within="2s", poll="300ms", do=post("accept"), verify=get("say")),
              lambda meaning: (None, None) if is_lost(meaning) else is_done(meaning)),
-    "undo": (undone(200), lambda meaning: ("undo_failed", "broken_answer") if is_lost(meaning) else ("undone", None)),
+    "undo": (undone(200), lambda meaning: ("undo_failed", LOST[meaning]) if is_lost(meaning) else ("undone", None)),
     "undo-404": (undone(404), lambda meaning: ("undone", None) if is_own(meaning) or meaning == "x-none" else
                  ("undo_failed", "broken_answer" if meaning == BROKEN else "http_404")),
     "learn-repeat": (learning(learn="repeat", do=post("again")), lambda meaning: LEARNED.get(meaning, ("undo_failed", None))),

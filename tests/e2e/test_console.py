@@ -13,7 +13,7 @@ VIEWS = ("/", "/orders", "/orders/x", "/failures", "/bulk", "/bulk/x", "/waiting
 PARTS = ("/app.css", "/app.js", "/dom.js", "/api.js", "/act.js", "/overview.js", "/orders.js", "/order.js", "/failures.js",
          "/bulk_list.js", "/bulk.js", "/waiting.js", "/alerts.js", "/dead.js", "/services.js", "/charts.js", "/schedules.js", "/schedule.js", "/rounds.js", "/graph.js", "/icons.js",
          "/json_text.js", "/order_acts.js", "/report_text.js", "/audit.js", "/post.js", "/icon.svg")
-ROUTES = ("me", "overview", "orders", "orders?state=open", "orders?waits_for=payment", "orders?state=error", "orders?state=processed&workflow=pay&since=1h&until=1s",
+ROUTES = ("me", "overview", "orders", "orders?state=open", "orders?waits_for=payment", "orders?due_within=10m", "orders?state=error", "orders?state=processed&workflow=pay&since=1h&until=1s",
           "orders?error=http", "failures", "bulk", "choice", "choice?step=charge&service=payment",
           "alerts", "alerts?all=1", "waiting", "waiting?order=x&signal=y&workflow=z&after=1/x/0", "services", "workflows", "workflows/pay", "schedules", "audit",
           "audit?by=otto&subject=x&since=8h&until=1s&after=1", "dead", "dead?queue=orders.rejected")

@@ -87,9 +87,9 @@ static int columns_set(PGresult *result)
 static int row_count_of(enum mg_report report)
 {
     return report == MG_REPORT_PAGE_OPEN || report == MG_REPORT_PAGE_PARKED || report == MG_REPORT_ORDERS ||
-                   report == MG_REPORT_CLIENT_ORDERS || report == MG_REPORT_SETTINGS ||
-                   report == MG_REPORT_FAILURES_LOOKED_AT || report == MG_REPORT_BULK_CHOICE ||
-                   report == MG_REPORT_ORDER_SINCE
+                   report == MG_REPORT_PAGE_DUE || report == MG_REPORT_CLIENT_ORDERS ||
+                   report == MG_REPORT_SETTINGS || report == MG_REPORT_FAILURES_LOOKED_AT ||
+                   report == MG_REPORT_BULK_CHOICE || report == MG_REPORT_ORDER_SINCE
                ? 1
                : servers.row_count;
 }
@@ -155,6 +155,8 @@ static const char *casts_of(enum mg_report report)
     switch ((int)report) { /* those of the console */
     case MG_REPORT_PAGE_OPEN:
         return "ttmmti";
+    case MG_REPORT_PAGE_DUE:
+        return "ii";
     case MG_REPORT_PAGE_PARKED:
         return "tti";
     case MG_REPORT_ORDERS:

@@ -1024,6 +1024,39 @@ class Answers(Case):
         self.assertIn("there is no such order", one_line(run("order", "list", "--after", "cli-none", code=NOT_FOUND)))
         self.assertIn("there is no such alert", run("order", "list", "--step", "x", "--after", "9" * 18, code=NOT_FOUND).stderr)
 
+    def test_orders_near_their_deadline_come_first(self):
+        """Would catch: an order about to expire that no list shows before it does."""
+        ids = {name: f"due-{name}-" + uuid.uuid4().hex[:8] for name in ("far", "near", "nearer", "failed", "back")}
+        for name, minutes in (("far", 60), ("near", 8), ("nearer", 4), ("failed", 5), ("back", 6)):
+            insert_order(ids[name], state={"failed": "error", "back": "compensating"}.get(name, "processing"))
+            World.sql("UPDATE order_process SET complete_by = clock_timestamp() + %s * interval '1 minute',"
+                      " wake_at = clock_timestamp() + interval '1 minute' WHERE order_id = %s", (minutes, ids[name]))
+        rows = json.loads(run("order", "list", "--due-within", "10m", "-o", "json", code=DONE).stdout)
+        self.assertEqual([row["order_id"] for row in rows if row["order_id"] in ids.values()], [ids["nearer"], ids["near"]])
+        done = run("order", "list", "--due-within", "10m", "--limit", "1", code=DONE)
+        self.assertIn("there may be more", done.stderr)
+        self.assertIn("expected a duration", one_line(run("order", "list", "--due-within", "soon", code=USAGE)))
+        self.assertIn("--limit alone", one_line(run("order", "list", "--due-within", "1m", "--state", "error", code=USAGE)))
+        World.sql("UPDATE order_process SET complete_by = NULL WHERE order_id = ANY (%s)", (list(ids.values()),))
+
+    def test_an_act_has_its_outcome_and_those_of_bulk_actions(self):
+        """Would catch: a refused command that looks as one that was done; an order that a bulk action changed, without an act."""
+        order_id, bulk_id = "audit-" + uuid.uuid4().hex[:8], str(uuid.uuid4())
+        insert_order(order_id)
+        for command in ("c", "refused"):
+            World.sql("INSERT INTO operator_action (by_whom, verb, subject, reason, detail) VALUES"
+                      " ('otto', 'order resume', %s, 'r', json_build_object('via', 'tool', 'command', %s))", (order_id, command))
+        World.sql("INSERT INTO operator_action (by_whom, verb, subject, reason, detail) VALUES ('otto', 'bulk start', %s, 'r', '{}')", (bulk_id,))
+        World.sql("INSERT INTO bulk (bulk_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent, state, ended_at) VALUES"
+                  " (%s, 'resume', '{}', 'r', 'otto', 5, 1, 10, 'done', clock_timestamp())", (bulk_id,))
+        World.sql("INSERT INTO bulk_order (bulk_id, n, order_id, version, goal, result, asked_at) VALUES"
+                  " (%s, 1, %s, 1, 'processed', 'done', clock_timestamp())", (bulk_id, order_id))
+        rows = json.loads(run("audit", "--subject", order_id, "-o", "json", code=DONE).stdout)
+        self.assertEqual([(row["verb"], row["subject"], row["outcome"]) for row in rows],
+                         [("bulk start", bulk_id, None), ("order resume", order_id, "no effect"), ("order resume", order_id, "done")])
+        World.sql("DELETE FROM bulk_order WHERE bulk_id = %s", (bulk_id,))
+        World.sql("DELETE FROM bulk WHERE bulk_id = %s", (bulk_id,))
+
     def test_a_bound_that_was_reached_is_reported(self):
         mark = "w" + uuid.uuid4().hex[:8]
         insert_workflow(mark)

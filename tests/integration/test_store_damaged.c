@@ -443,6 +443,7 @@ static const struct {
     {MG_REPORT_ORDERS, {"", "", "", "", "", "8", "", ""}, 8},
     {MG_REPORT_CLIENT_ORDERS, {"", "", "", "", "", "50", "", "shop"}, 8},
     {MG_REPORT_PAGE_PARKED, {"payment", "", "50"}, 3},
+    {MG_REPORT_PAGE_DUE, {"600000", "50"}, 2},
     {MG_REPORT_FIND, {"o-", "50"}, 2},
     {MG_REPORT_ORDER, {DAMAGED}, 1},
     {MG_REPORT_ORDER_STEPS, {DAMAGED}, 1},

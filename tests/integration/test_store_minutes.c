@@ -31,9 +31,14 @@ static void count_as(uint64_t epoch)
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
 }
 
-/* The quick ones take 5 to 10 ms, the slow ones 1 to 2.5 s. */
+/* The quick ones take 9 to 10 ms, the slow ones 120 to 128 ms. One in all is refused. */
+#define ZEROS "0,0,0,0,0,0,0,0,0,"
 #define CALLS(count, failed, quick, slow)                                                                    \
-    "{\"count\":" count ",\"failed\":" failed ",\"within\":[0,0,0," quick ",0,0,0,0,0,0," slow ",0,0,0,0]"
+    "{\"count\":" count ",\"failed\":" failed ",\"within\":[0,0,0," quick ",0,0,0," slow ",0,0,0,0,0,0,0],"  \
+    "\"refused\":1,\"durations\":[" ZEROS quick "," ZEROS ZEROS ZEROS "0,0," slow ",0]"
+/* An agent of schema 44. */
+#define OLD_CALLS(count)                                                                                     \
+    "{\"count\":" count ",\"failed\":0,\"within\":[0,0,0," count ",0,0,0,0,0,0,0,0,0,0,0]}"
 
 /* `calls` NULL: an agent of an older version. */
 static void report_put(const char *service, const char *instance, uint64_t process, const char *calls)
@@ -153,23 +158,83 @@ START_TEST(orders_that_schedulers_accept_and_end_are_added)
 }
 END_TEST
 
+/* The counts of a minute, with the calls of each bucket as an expression of its number `n`. */
+#define COUNTS(calls)                                                                                        \
+    "array_fill(0::bigint, ARRAY[18]) || (SELECT array_agg((" calls ")::bigint ORDER BY n)"                  \
+    " FROM generate_series(1, 112) n)"
+
 static const char *quantile_of(const char *share, const char *counts)
 {
-    char sql[256];
-    snprintf(sql, sizeof(sql), "SELECT coalesce(makegood_call_ms('%s', %s)::text, 'none')", counts, share);
+    char sql[512];
+    snprintf(sql, sizeof(sql), "SELECT coalesce(makegood_call_ms(%s, %s)::text, 'none')", counts, share);
     return rig_value(&rig, sql);
 }
 
-/* Would catch: a quantile of the wrong bucket, and one of no call. */
+/* Would catch: a quantile of the wrong bucket, and one of no call; 2 s that are reported as 2.4 s. */
 START_TEST(quantiles_are_read_from_the_buckets)
 {
-    /* 100 to 250 ms, 1 to 2.5 s, up to 1 ms, above all bounds */
-    ck_assert_str_eq(quantile_of("0.5", "{100,0,0,0,0,0,0,0,0,100,0,0,0,0,0,0,0}"), "175");
-    ck_assert_str_eq(quantile_of("0.95", "{100,0,90,0,0,0,0,0,0,0,0,0,10,0,0,0,0}"), "1750");
-    ck_assert_str_eq(quantile_of("0.5", "{100,0,90,0,0,0,0,0,0,0,0,0,10,0,0,0,0}"), "1");
-    ck_assert_str_eq(quantile_of("0.95", "{10,0,5,0,0,0,0,0,0,0,0,0,0,0,0,0,0}"), "60000");
-    ck_assert_str_eq(quantile_of("0.95", "{0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}"), "none");
+    static const char TWO_SECONDS[] = COUNTS("CASE n WHEN 72 THEN 24 ELSE 0 END"),
+                      MIXED[] = COUNTS("CASE n WHEN 1 THEN 90 WHEN 112 THEN 10 ELSE 0 END");
+    ck_assert_str_eq(quantile_of("0.5", TWO_SECONDS), "1984");
+    ck_assert_str_eq(quantile_of("0.95", TWO_SECONDS), "2042");
+    ck_assert_str_eq(quantile_of("0.5", MIXED), "1");
+    ck_assert_str_eq(quantile_of("0.95", MIXED), "63488");
+    ck_assert_str_eq(quantile_of("0.95", COUNTS("0")), "none");
+    ck_assert_str_eq(quantile_of("0.95", "'{100,0,90,0,0,0,0,0,0,0,0,0,10,0,0,0,0}'"), "none");
     ck_assert_str_eq(rig_value(&rig, "SELECT coalesce(makegood_call_ms(NULL, 0.5)::text, 'none')"), "none");
+}
+END_TEST
+
+/* Minutes of the service, from `first` to `last` ago. */
+static void minutes_insert(int first, int last, const char *counts)
+{
+    char sql[512];
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO minute_count (subject, minute, counts) SELECT 'payment',"
+             " date_trunc('minute', clock_timestamp()) - m * interval '1 minute', %s"
+             " FROM generate_series(%d, %d) m",
+             counts, first, last);
+    rig_admin(&rig, sql);
+}
+
+/* Would catch: a slow service that looks as any other, or is slow without a beginning; one that is slow
+ * although it always takes so long. */
+START_TEST(a_slow_service_has_a_beginning)
+{
+    static const char SLOW[] = COUNTS("CASE n WHEN 72 THEN 1 ELSE 0 END"),
+                      QUICK[] = COUNTS("CASE n WHEN 10 THEN 1 ELSE 0 END");
+    report_put("payment", "a", 1, NULL);
+    minutes_insert(6, 30, QUICK);
+    minutes_insert(5, 5, SLOW); /* once, and it was over */
+    minutes_insert(4, 4, QUICK);
+    minutes_insert(0, 2, SLOW);
+    report(MG_REPORT_CONTROLLED, NULL);
+    assert_has(rig.text, " p95_ms=2042 usual_ms=10 slow_since=2");
+    const char *since = rig_value(&rig, "SELECT to_char(minute AT TIME ZONE 'UTC', 'HH24:MI:00.000') FROM"
+                                        " minute_count ORDER BY minute DESC OFFSET 2 LIMIT 1");
+    assert_has(rig.text, since);
+    rig_admin(&rig, "DELETE FROM minute_count WHERE minute > clock_timestamp() - interval '3 minutes 30 s'");
+    minutes_insert(0, 2, QUICK);
+    report(MG_REPORT_CONTROLLED, NULL);
+    assert_has(rig.text, " p95_ms=10 usual_ms=10 slow_since=-");
+    rig_admin(&rig, "DELETE FROM minute_count");
+    minutes_insert(0, 30, SLOW);
+    report(MG_REPORT_CONTROLLED, NULL);
+    assert_has(rig.text, " p95_ms=2042 usual_ms=2042 slow_since=-");
+}
+END_TEST
+
+/* Would catch: an older agent, next to a newer one, whose calls are lost or spoil the durations. */
+START_TEST(calls_of_an_older_agent_count_without_durations)
+{
+    report_put("payment", "old", 1, OLD_CALLS("100"));
+    report_put("payment", "new", 1, CALLS("10", "0", "10", "0") "}");
+    count_as(7);
+    report_put("payment", "old", 1, OLD_CALLS("103"));
+    report_put("payment", "new", 1, CALLS("14", "0", "14", "0") "}");
+    count_as(7);
+    ck_assert_str_eq(counts_of("payment"), "7 0 0");
+    ck_assert_str_eq(rig_value(&rig, "SELECT makegood_call_ms(counts, 1) FROM minute_count"), "10");
 }
 END_TEST
 
@@ -188,17 +253,21 @@ START_TEST(an_outage_has_a_beginning_and_an_answer)
     count_as(7);
     report(MG_REPORT_CONTROLLED, NULL);
     ck_assert_int_eq(rig.row_count, 2);
-    assert_has(rig.text, "service=carrier state=serving since=- since_ms=- calls_per_s=- p50_ms=- p95_ms=- "
-                         "failed_percent=- error_code=- error_text=- error_at=- probe_at=- waiting=0");
+    assert_has(
+        rig.text,
+        "service=carrier state=serving since=- since_ms=- calls_per_s=- p50_ms=- p95_ms=- usual_ms=- "
+        "slow_since=- failed_percent=- refused_percent=- error_code=- error_text=- error_at=- probe_at=- waiting=0");
     report(MG_REPORT_SERVICE_MINUTES, "payment");
     assert_has(rig.text, "service=payment calls=[0, ");
     ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM minute_count WHERE subject = 'payment'"), "1");
     rig_admin(&rig, "DELETE FROM service_state WHERE service = 'carrier'");
     report(MG_REPORT_CONTROLLED, NULL);
     assert_has(rig.text, "service=payment state=serving since=2026-01-31T12:34:56.789Z since_ms=");
-    assert_has(rig.text, " p50_ms=10 p95_ms=2350 failed_percent=50 error_code=http_503/MAINTENANCE "
-                         "error_text=we are updating error_at=2026-01-31T12:35:00.000Z "
-                         "probe_at=2026-01-31T12:35:10.000Z waiting=0");
+    assert_has(
+        rig.text,
+        " p50_ms=10 p95_ms=128 usual_ms=- slow_since=- failed_percent=50 refused_percent=0 error_code=http_503/MAINTENANCE "
+        "error_text=we are updating error_at=2026-01-31T12:35:00.000Z "
+        "probe_at=2026-01-31T12:35:10.000Z waiting=0");
     report_put("payment", "b", 1, CALLS("7", "0", "7", "0") "}"); /* another agent gets answers */
     report(MG_REPORT_CONTROLLED, NULL);
     assert_has(rig.text, "service=payment state=serving since=- ");
@@ -215,6 +284,8 @@ int main(void)
     tcase_add_test(test, minutes_are_kept_for_an_hour);
     tcase_add_test(test, orders_that_schedulers_accept_and_end_are_added);
     tcase_add_test(test, quantiles_are_read_from_the_buckets);
+    tcase_add_test(test, a_slow_service_has_a_beginning);
+    tcase_add_test(test, calls_of_an_older_agent_count_without_durations);
     tcase_add_test(test, an_outage_has_a_beginning_and_an_answer);
     suite_add_tcase(suite, test);
     return store_main(suite, "minutes");

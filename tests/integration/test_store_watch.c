@@ -169,6 +169,7 @@ static const struct mg_watched {
     /* the console */
     {MG_REPORT_PAGE_OPEN, "(" NOTHING ", '50')", PAGES_OPEN, true},
     {MG_REPORT_PAGE_PARKED, "('payment', '', '50')", PAGES_OPEN, true},
+    {MG_REPORT_PAGE_DUE, "('600000', '50')", PAGES_OPEN, true},
     {MG_REPORT_PAGE_OPEN, "('pending', 'w', '-3600000', '', 'o-20100', '50')", PAGES_OPEN, true},
     {MG_REPORT_ORDERS, "(" NOTHING ", '50', '', '')", PAGES_LIST, true},
     {MG_REPORT_ORDERS, "('', '', '', '', '4102444800000000/o-7777', '50', '', '')", PAGES_LIST, true},

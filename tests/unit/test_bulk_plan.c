@@ -144,6 +144,7 @@ START_TEST(it_stops_when_too_many_of_the_newest_failed)
 {
     struct mg_bulk bulk = running();
     bulk.failed = 300; /* long ago */
+    bulk.recent = 50;
     bulk.recent_failed = 5;
     ck_assert_int_eq(mg_bulk_plan(&bulk).state, MG_BULK_RUNNING);
     bulk.recent_failed = 6;
@@ -156,6 +157,25 @@ START_TEST(it_stops_when_too_many_of_the_newest_failed)
     ck_assert_int_eq(mg_bulk_plan(&bulk).state, MG_BULK_STOPPED);
     bulk.recent_failed = 0;
     ck_assert_int_eq(mg_bulk_plan(&bulk).state, MG_BULK_RUNNING);
+}
+END_TEST
+
+/* Would catch: a share of orders that have not ended, so that the brake of a short bulk action never acts;
+ * and one that the first failure stops. */
+START_TEST(failures_are_a_share_of_the_orders_that_have_ended)
+{
+    struct mg_bulk bulk = running();
+    bulk.stop_percent = 20;
+    bulk.recent = 13;
+    bulk.recent_failed = 2;
+    ck_assert_int_eq(mg_bulk_plan(&bulk).state, MG_BULK_RUNNING);
+    bulk.recent_failed = 3; /* 23 % */
+    ck_assert_int_eq(mg_bulk_plan(&bulk).why, MG_BULK_TOO_MANY_FAILED);
+    bulk.recent = 4; /* too few to judge: as of ten */
+    bulk.recent_failed = 2;
+    ck_assert_int_eq(mg_bulk_plan(&bulk).state, MG_BULK_RUNNING);
+    bulk.recent_failed = 3;
+    ck_assert_int_eq(mg_bulk_plan(&bulk).why, MG_BULK_TOO_MANY_FAILED);
 }
 END_TEST
 
@@ -352,6 +372,7 @@ int main(void)
     tcase_add_test(tests, a_canary_fails_above_its_share);
     tcase_add_test(tests, failures_for_another_cause_count_only_while_nothing_succeeds);
     tcase_add_test(tests, it_stops_when_too_many_of_the_newest_failed);
+    tcase_add_test(tests, failures_are_a_share_of_the_orders_that_have_ended);
     tcase_add_test(tests, a_paused_bulk_action_asks_for_nothing_and_ends_with_its_last_order);
     tcase_add_test(tests, it_is_done_when_none_waits_and_none_is_under_way);
     tcase_add_test(tests, an_ended_bulk_action_stays_ended);

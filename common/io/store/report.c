@@ -123,6 +123,7 @@ static const struct {
     [MG_REPORT_FIND] = REPORT(report_find),
     [MG_REPORT_PAGE_OPEN] = REPORT(report_page_open),
     [MG_REPORT_PAGE_PARKED] = REPORT(report_page_parked),
+    [MG_REPORT_PAGE_DUE] = REPORT(report_page_due),
     [MG_REPORT_ORDER_OF_CLIENT] = REPORT(report_order_of_client),
     [MG_REPORT_ARCHIVED_ORDER_OF_CLIENT] = REPORT(report_archived_order_of_client),
     [MG_REPORT_ARCHIVED_STATUSES_OF_CLIENT] = REPORT(report_archived_statuses_of_client),

@@ -584,6 +584,8 @@ enum mg_report {
     MG_REPORT_PAGE_OPEN,
     /* The same of orders with a step that is parked for a service. $1 service, $2 cursor, $3 limit */
     MG_REPORT_PAGE_PARKED,
+    /* The same of orders with their own deadline within a time, the nearest first. $1 ms, $2 limit */
+    MG_REPORT_PAGE_DUE,
     /* $1 text, $2 limit, of each kind: found_by ('id', 'label NAME'), order_id, workflow, state, created_at,
      * archived_on (NULL: not in the archive), reason (NULL). Ids that begin with the text, and labels with
      * this value */
@@ -659,7 +661,9 @@ enum mg_report {
      * acked_by (NULL: the cause is unknown) */
     MG_REPORT_ALERT_CAUSES,
     /* $1 since, $2 until, $3 by, $4 subject, $5 after this action, $6 limit: action_id, at, by_whom, verb,
-     * subject, reason, detail of operators' acts */
+     * subject, reason, outcome, detail of operators' acts. Those of an order include the acts of bulk actions
+     * on it. outcome: 'done', 'no effect' (refused, or not taken yet), or NULL: the act is no command about
+     * an order, or not known */
     MG_REPORT_ACTIONS,
     /* By name: schedule, workflow, zone, is_paused, next_slot, next_at, next_local, upcoming, last_end,
      * last_slot, last_order, skipped, version, by_whom, reason, changed_at */
@@ -679,7 +683,7 @@ enum mg_report {
     MG_REPORT_WORKFLOW_STEPS,
     MG_REPORT_SERVICES, /* service_state, and since when each agent's calls fail */
     /* $1 service, or '' for all with calls: service, and of each minute of the last hour, the present one
-     * last: calls, failed, p95_ms (JSON arrays) */
+     * last: calls, failed, refused, p95_ms (JSON arrays) */
     MG_REPORT_SERVICE_MINUTES,
     MG_REPORT_ORDER_MINUTES, /* the same of orders, one row: accepted, ended, failed */
     /* operator settings of each service, one row for each of its reporting agents: service, version,
@@ -689,9 +693,10 @@ enum mg_report {
     /* Each service with its agents as one row: settings, agents that apply them, calls that they may make
      * together (capacity), breakers that are not closed. A service without agents and settings is included if
      * the newest version of a workflow names it (is_used). since: it is paused, or no call is answered (NULL:
-     * neither); calls_per_s, p50_ms, p95_ms, failed_percent: of the last one to two minutes; error_code,
-     * error_text, error_at: the last failure; probe_at: when an open breaker lets a call through; waiting:
-     * steps parked for it, at most 10,000. */
+     * neither); calls_per_s, p50_ms, p95_ms, failed_percent, refused_percent: of the last one to two minutes;
+     * usual_ms: the p95 of most of the hour before (NULL: not known); slow_since: it is much slower than that
+     * (NULL: it is not); error_code, error_text, error_at: the last failure; probe_at: when an open breaker
+     * lets a call through; waiting: steps parked for it, at most 10,000. */
     MG_REPORT_CONTROLLED,
     MG_REPORT_KEPT_SERVICES, /* service: of the workflow versions that open orders keep (of 100,000 orders) */
     MG_REPORT_LEADER,        /* supervisor_leader with age in ms */

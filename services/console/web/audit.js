@@ -38,7 +38,7 @@ function named([name, value]) {
 
 /** The rest of the record, in few words. */
 function detailText(row) {
-  const {via, version, order_id: orderId, code, ...more} = row.detail ?? {};
+  const {via, version, command, order_id: orderId, code, ...more} = row.detail ?? {};
   const text = plain(more);
   return text.length > DETAIL_SHOWN ? `${text.slice(0, DETAIL_SHOWN)}…` : text;
 }
@@ -48,6 +48,7 @@ const COLUMNS = [
   {name: "operator", cell: (row) => row.by_whom},
   {name: "act", cell: (row) => h("strong", {class: "whole"}, row.verb)},
   {name: "on", wide: true, cell: subjectShow},
+  {name: "outcome", cell: (row) => row.outcome && h("span", {class: row.outcome === "done" ? null : "failed"}, row.outcome)},
   {name: "reason", wide: true, cell: (row) => row.reason},
   {name: "detail", cell: (row) => h("span", {class: "soft"}, moments(detailText(row)))},
 ];

@@ -1,5 +1,5 @@
 // Charts of the last hour, a column for each minute, the present one last. The page gives their main numbers as text, too.
-import {h, svg, duration, now, number} from "/dom.js";
+import {h, svg, now, number} from "/dom.js";
 
 const MINUTES = 60, WIDTH = 120, HEIGHT = 28;
 const most = (values) => values.reduce((highest, value) => Math.max(highest, value ?? 0), 0);
@@ -45,18 +45,3 @@ export function orderChart(minutes) {
 
 /** The time of day so many minutes ago. */
 const minuteOf = (ago) => (ago === 0 ? "now" : new Date(now() - ago * 60000).toLocaleTimeString([], {hour: "2-digit", minute: "2-digit"}));
-
-/** The usual p95 of a service in ms, without the last five minutes: the middle one of its minutes; null: too few. */
-function usual(p95) {
-  const known = p95.slice(0, -5).filter((value) => value !== null).sort((a, b) => a - b);
-  return known.length < 5 ? null : known[Math.floor(known.length / 2)];
-}
-
-const SLOW_MS = 1000, SLOW_TIMES = 4; // slower than people bear, and clearly slower than before
-
-/** "95 of 100 calls take up to 3 s, usually 40 ms" if it is slower than in the hour before, else "". */
-export function slowness(service, minutes) {
-  const before = minutes ? usual(minutes.p95_ms) : null;
-  if (service.p95_ms === null || before === null || service.p95_ms < SLOW_MS || service.p95_ms < SLOW_TIMES * before) return "";
-  return `95 of 100 calls take up to ${duration(service.p95_ms)}, usually ${duration(before)}`;
-}

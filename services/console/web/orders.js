@@ -15,6 +15,7 @@ const FIELDS = [
   {name: "error", label: "error code", placeholder: "card_declined"},
   {name: "since", label: "since", placeholder: "2h, 2026-01-31"},
   {name: "until", label: "until", placeholder: "2026-01-31T12:00Z"},
+  {name: "due_within", label: "deadline within", placeholder: "10m"},
 ];
 
 /** The order's reason, and its step that failed or waits: "charge failed: http_422/card_declined". */
@@ -36,6 +37,7 @@ const ORDER_COLUMNS = [
   {name: "created", brief: true, cell: (row) => ago(row.created_at)},
   {name: "updated", brief: true, cell: (row) => ago(row.updated_at)},
 ];
+const DUE_COLUMNS = [...ORDER_COLUMNS.slice(0, 3), {name: "deadline", cell: (row) => ago(row.complete_by)}, ...ORDER_COLUMNS.slice(3)];
 const FAILURE_COLUMNS = [
   {name: "order", cell: (row) => orderLink(row.order_id)},
   {name: "state", cell: (row) => badge(row.state ?? "gone")},
@@ -56,6 +58,7 @@ function lookedAt(page, count) {
 
 /** The heading of the list, by its contents and their order. */
 function titleOf(filter, isFailures) {
+  if (filter.waits_for === "" && filter.due_within !== "") return `Orders whose deadline comes within ${filter.due_within}, the nearest first`;
   if (filter.waits_for !== "") return `Orders that wait for service ${filter.waits_for}, oldest first`;
   if (isFailures) return "Open failures, newest first";
   return filter.label === "" && OPEN.includes(filter.state) ? "Open orders, oldest first" : "Newest first";
@@ -64,7 +67,7 @@ function titleOf(filter, isFailures) {
 export async function show({main, query}) {
   const filter = Object.fromEntries([...FIELDS.map(({name}) => name), "waits_for"].map((name) => [name, query.get(name) ?? ""]));
   const [first, {workflows}] = await Promise.all([get("orders", filter), get("workflows")]);
-  const isFailures = first.failures !== undefined, columns = isFailures ? FAILURE_COLUMNS : ORDER_COLUMNS;
+  const isFailures = first.failures !== undefined, columns = isFailures ? FAILURE_COLUMNS : filter.due_within !== "" ? DUE_COLUMNS : ORDER_COLUMNS;
   const names = [...new Set([...workflows.map((row) => row.name), filter.workflow].filter(Boolean))];
   const fields = FIELDS.map((field) => (field.name === "workflow" ? {...field, choices: [["", "any"], ...names.map((name) => [name, name])]} : field));
   main.append(h("h1", {}, "Orders"), searchPanel("/orders", fields, filter), pagedPanel(titleOf(filter, isFailures), first, {

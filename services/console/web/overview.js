@@ -3,7 +3,7 @@ import {h, morph, ago, badge, clockTell, duration, number, orderLink, panel, plu
 import {get} from "/api.js";
 import {watch} from "/app.js";
 import {SILENT_MS, bulkTable, isDriven} from "/bulk_list.js";
-import {orderChart, slowness} from "/charts.js";
+import {orderChart} from "/charts.js";
 import {why} from "/orders.js";
 import {lastFailure, numberColumns, stateOf} from "/services.js";
 import {countLink, ordersHref} from "/workflows.js";
@@ -46,11 +46,12 @@ const SERVICE_NEEDS = {
   paused: (row) => ({isBad: false, text: [`Service ${row.service} is paused by ${row.by_whom}: ${row.reason}. Since `, when(row.since), `; ${waitText(row)}.`], what: "Its orders wait until it is resumed."}),
 };
 
-function needsOfServices({services, minutes}) {
+/** A slow service has the beginning of its slowness, by the rule of the report. */
+function needsOfServices({services}) {
   return services.flatMap((service) => {
-    const slow = slowness(service, minutes.find((row) => row.service === service.service));
-    return [SERVICE_NEEDS[service.state]?.(service), slow !== "" && {isBad: false, text: `Service ${service.service} is slow: ${slow}.`, what: "See its last hour."}]
-      .filter(Boolean).map((need) => ({...need, href: "/services"}));
+    const slow = service.slow_since && {isBad: false, what: "See its last hour.",
+      text: [`Service ${service.service} is slow since `, when(service.slow_since), `: 95 of 100 calls take up to ${duration(service.p95_ms)}, usually ${duration(service.usual_ms)}.`]};
+    return [SERVICE_NEEDS[service.state]?.(service), slow].filter(Boolean).map((need) => ({...need, href: "/services"}));
   });
 }
 

@@ -30,6 +30,7 @@ export const numberColumns = (minutes) => [
   {name: "calls/s", number: true, cell: (row) => (row.calls_per_s === null ? "–" : number(row.calls_per_s))},
   {name: "p95", number: true, cell: (row) => (row.p95_ms === null ? "–" : duration(row.p95_ms))},
   {name: "failed", number: true, cell: (row) => (row.failed_percent === null ? "–" : h("span", {class: row.failed_percent > 0 ? "failed" : null}, `${number(row.failed_percent)} %`))},
+  {name: "refused", number: true, cell: (row) => (row.refused_percent === null ? "–" : `${number(row.refused_percent)} %`)},
   {name: "calls, last hour", cell: (row) => {
     const own = minutes.get(row.service);
     return own ? sparkline(`Calls to ${row.service}`, own.calls, {failed: own.failed, pausedSince: row.state === "paused" ? row.since : null}) : "–";

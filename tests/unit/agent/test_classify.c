@@ -170,9 +170,9 @@ START_TEST(a_page_in_place_of_json_is_no_answer)
     for (size_t i = 0; i < sizeof(PAGES) / sizeof(PAGES[0]); i++) {
         answered_with(MG_KIND_DO, 200, PAGES[i][0], PAGES[i][1]);
         ck_assert_msg(verdict.outcome == MG_OUTCOME_UNKNOWN, "%s", PAGES[i][1]);
-        expect(MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer");
+        expect(MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "page_answered");
         answered_with(MG_KIND_UNDO, 200, PAGES[i][0], PAGES[i][1]);
-        expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer");
+        expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "page_answered");
     }
 }
 END_TEST

@@ -166,7 +166,8 @@ START_TEST(a_report_has_the_calls_and_the_last_failure)
     const char *calls = report_of_calls();
     ck_assert_ptr_nonnull(strstr(calls,
                                  "{\"count\":1,\"failed\":1,\"within\":[0,0,0,0,0,0,0,0,0,0,0,1,0,0,0],"
-                                 "\"failing_since\":\"2"));
+                                 "\"refused\":0,\"durations\":[0,0,"));
+    ck_assert_ptr_nonnull(strstr(calls, "],\"failing_since\":\"2"));
     ck_assert_ptr_nonnull(strstr(calls,
                                  "\"error\":{\"code\":\"http_503/MAINTENANCE\",\"text\":\"we are updating\","
                                  "\"at\":\"2"));
@@ -176,6 +177,29 @@ START_TEST(a_report_has_the_calls_and_the_last_failure)
     calls = report_of_calls();
     ck_assert_ptr_null(strstr(calls, "failing_since")); /* a refusal is an answer */
     ck_assert_ptr_nonnull(strstr(calls, "http_503/MAINTENANCE"));
+    ck_assert_ptr_nonnull(strstr(calls, "{\"count\":2,\"failed\":1,"));
+    ck_assert_ptr_nonnull(strstr(calls, "\"refused\":1,"));
+    flow_deliver(&(struct flow_request){.order_id = "o3", .left_ms = 60000});
+    flow_wait_calls(3);
+    fake_http_answer(2, &(struct mg_http_answer){.sent = MG_SENT_YES,
+                                                 .status = 201,
+                                                 .content_type = "text/html",
+                                                 .body = mg_slice_of("<html>hello</html>"),
+                                                 .retry_after_ms = -1});
+    calls = report_of_calls(); /* it cannot be read */
+    ck_assert_ptr_nonnull(strstr(calls, "{\"count\":3,\"failed\":2,"));
+}
+END_TEST
+
+/* Would catch: 2,000 ms that are reported as 2,425. */
+START_TEST(a_duration_is_reported_within_an_eighth)
+{
+    const int64_t durations_us[] = {0,     1,       1000,    1001,     8000,     8001,
+                                    17000, 2000000, 2048001, 65536000, INT64_MAX};
+    const int buckets[] = {0, 0, 0, 1, 7, 8, 16, 71, 72, 111, 111};
+    for (size_t i = 0; i < sizeof(buckets) / sizeof(buckets[0]); i++) {
+        ck_assert_int_eq(mg_call_bucket(durations_us[i]), buckets[i]);
+    }
 }
 END_TEST
 
@@ -662,6 +686,7 @@ int main(void)
         at_most_once_keeps_its_refusal_while_the_broker_is_away,
         a_full_publish_window_delays_the_reply,
         a_report_has_the_calls_and_the_last_failure,
+        a_duration_is_reported_within_an_eighth,
         an_unreachable_service_is_reported_as_such,
         a_late_request_is_dropped_in_silence,
         an_answer_after_complete_by_is_kept_silent,

@@ -55,8 +55,10 @@ START_TEST(an_overtaken_report_takes_no_newer_ones_place)
 }
 END_TEST
 
+#define ZEROS "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
 #define CALLS                                                                                                \
-    "{\"count\":2,\"failed\":1,\"within\":[0,0,0,0,0,0,0,0,0,0,0,0,0,1,0],"                                  \
+    "{\"count\":2,\"failed\":1,\"within\":[0,0,0,0,0,0,0,0,0,0,0,0,0,1,0],\"refused\":1,"                    \
+    "\"durations\":[" ZEROS ZEROS ZEROS ZEROS "0,0,0,1],"                                                    \
     "\"failing_since\":\"2026-01-31T12:34:56.789Z\"}"
 
 /* Would catch: numbers that are lost between agent and table; a newer agent's members, or a wrong text, in

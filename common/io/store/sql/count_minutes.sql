@@ -15,6 +15,11 @@ WITH clock AS MATERIALIZED (
             ARRAY[(s.calls->>'count')::bigint, (s.calls->>'failed')::bigint] || (
                 SELECT array_agg(w.calls::bigint ORDER BY w.n)
                 FROM json_array_elements_text(s.calls->'within') WITH ORDINALITY AS w (calls, n)
+            ) || (
+                -- of an agent of schema 44 and below: none
+                SELECT (s.calls->>'refused')::bigint || array_agg(d.calls::bigint ORDER BY d.n)
+                FROM json_array_elements_text(s.calls->'durations') WITH ORDINALITY AS d (calls, n)
+                HAVING count(*) > 0
             ) AS counts,
             timestamptz 'epoch' + s.process * interval '1 ms' > c.now - interval '30 s' AS is_new
         FROM service_state s, clock c
@@ -28,7 +33,8 @@ WITH clock AS MATERIALIZED (
     added AS MATERIALIZED (
         SELECT a.subject, array_agg(a.count ORDER BY a.n) AS counts
         FROM (
-            SELECT r.subject, u.n, sum(greatest(u.now - coalesce(u.before, 0), 0))::bigint AS count
+            SELECT r.subject, u.n,
+                sum(greatest(u.now - CASE WHEN k.counts IS NULL THEN 0 ELSE u.before END, 0))::bigint AS count
             FROM reported r
             LEFT JOIN counted_process k USING (subject, instance, process)
             CROSS JOIN LATERAL unnest(r.counts, k.counts) WITH ORDINALITY AS u (now, before, n)
@@ -64,7 +70,7 @@ WITH clock AS MATERIALIZED (
         FROM added a, clock c
         ON CONFLICT (subject, minute) DO UPDATE
         SET counts = (
-                SELECT array_agg(u.before + u.more ORDER BY u.n)
+                SELECT array_agg(coalesce(u.before, 0) + coalesce(u.more, 0) ORDER BY u.n)
                 FROM unnest(m.counts, excluded.counts) WITH ORDINALITY AS u (before, more, n)
             )
         RETURNING 1

@@ -1,6 +1,9 @@
 -- Each service with its settings, its agents and its calls of the last one to two minutes as one row. A service without
 -- agents and settings is there if the newest version of a workflow names it. A step that waits names none. Steps that
 -- are parked for it are counted through an index, up to a limit.
+-- A service is slow if 95 of 100 calls take up to a second or more, and four times what is usual: the middle one of its
+-- minutes of the last hour, without the last five. Of fewer than five minutes nothing is usual. `slow_since` is the first
+-- of the slow minutes since the last quick one.
 -- In this folder: psql -f report_controlled.sql
 
 WITH seen AS (
@@ -32,7 +35,10 @@ SELECT service,
     floor(extract(epoch FROM clock_timestamp() - t.since) * 1000)::bigint AS since_ms,
     round((m.counts[1] / m.seconds)::numeric, 1)::double precision AS calls_per_s, makegood_call_ms(m.counts, 0.5) AS p50_ms,
     makegood_call_ms(m.counts, 0.95) AS p95_ms,
-    round(100.0 * m.counts[2] / nullif(m.counts[1], 0), 1)::double precision AS failed_percent, s.error->>'code' AS error_code,
+    h.usual_ms, CASE WHEN makegood_call_ms(m.counts, 0.95) >= h.slow_ms
+        THEN to_char(l.slow_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') END AS slow_since,
+    round(100.0 * m.counts[2] / nullif(m.counts[1], 0), 1)::double precision AS failed_percent,
+    round(100.0 * m.counts[18] / nullif(m.counts[1], 0), 1)::double precision AS refused_percent, s.error->>'code' AS error_code,
     s.error->>'text' AS error_text, s.error->>'at' AS error_at,
     to_char(s.probe_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS probe_at, w.waiting,
     coalesce(s.agents, 0) AS agents,
@@ -77,5 +83,23 @@ LEFT JOIN LATERAL (
         GROUP BY e.n
     ) n
 ) m ON true
+LEFT JOIN LATERAL (
+    SELECT n.usual_ms, greatest(4 * n.usual_ms, 1000) AS slow_ms
+    FROM (
+        SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k.p95_ms) AS usual_ms
+        FROM minute_count k
+        WHERE k.subject = coalesce(c.service, s.service, u.service) AND k.p95_ms IS NOT NULL
+            AND k.minute < date_trunc('minute', clock_timestamp()) - interval '4 minutes'
+        HAVING count(*) >= 5
+    ) n
+) h ON true
+LEFT JOIN LATERAL (
+    SELECT min(k.minute) AS slow_since
+    FROM minute_count k
+    WHERE k.subject = coalesce(c.service, s.service, u.service) AND k.p95_ms >= h.slow_ms
+        AND NOT EXISTS (
+            SELECT FROM minute_count q WHERE q.subject = k.subject AND q.minute > k.minute AND q.p95_ms < h.slow_ms
+        )
+) l ON true
 ORDER BY service
 LIMIT 10000;

@@ -4,6 +4,7 @@
 
 SELECT s.service, json_agg(coalesce(m.counts[1], 0) ORDER BY t.minute) AS calls,
     json_agg(coalesce(m.counts[2], 0) ORDER BY t.minute) AS failed,
+    json_agg(coalesce(m.counts[18], 0) ORDER BY t.minute) AS refused,
     json_agg(m.p95_ms ORDER BY t.minute) AS p95_ms
 FROM (
     SELECT DISTINCT subject AS service
