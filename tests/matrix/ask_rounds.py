@@ -1,8 +1,8 @@
 """A round of table g: the questions that run one statement, once for each of its misbehaviours.
 
-  told     the answer is an error: an exit code with the SQLSTATE, or a status of HTTP from 500 on
+  report   the answer is an error: an exit code with the SQLSTATE, or a status of HTTP from 500 on
   others   an order that is posted before ends; with "one", the same question about another subject is answered; no process ends
-  itself   when it is over, the process gets ready before anybody asks it, and the same question is answered again
+  itself   when it is over, the process gets ready before a further question, and the same question is answered again
 """
 
 import time
@@ -47,13 +47,13 @@ def failed(bench, each, cell):
     if not fired:
         return f"? {each}: the statement did not come"
     if answer.is_good:
-        return f"! {each}: no error is told: {answer.text[:300]}"
+        return f"! {each}: no error: {answer.text[:300]}"
     if each.program == "tool" and code != wire.HANG and f"({code})" not in answer.text:
-        return f"! {each}: the SQLSTATE is not told: {answer.text[:300]}"
+        return f"! {each}: the SQLSTATE is not in it: {answer.text[:300]}"
     if took > HANG_S * bench.factor:
         return f"! {each}: {took:.0f} s until the error"
     process = bench.named(each.program) if each.program != "tool" else None
-    if process is not None and not bench.wait(process.is_ready, SOON_S):  # before it is asked again: nobody asks one that is not ready
+    if process is not None and not bench.wait(process.is_ready, SOON_S):  # before a further question: a balancer sends it none
         return f"! {each}: {process.name} does not get ready again by itself: {process.get('/readyz')[1][:300]}"
     if spared is not None and not spared.is_good:
         return f"! {each}: about another, too: {spared.text[:300]}"
@@ -64,7 +64,7 @@ def failed(bench, each, cell):
         return last[0].is_good
     if not bench.wait(is_answered, SOON_S):
         return f"! {each}: no answer although the fault is over: {last[0].text[:300]}"
-    return f"told by {each.program}"
+    return f"an error of {each.program}"
 
 
 def damaged(bench, each, column):
@@ -81,4 +81,4 @@ def damaged(bench, each, column):
         return f"! {each}: no answer: {answer.text[:300]}"
     if not spared.is_good:
         return f"! {each}: about {other}, too: {spared.text[:300]}"
-    return "answered" if answer.is_good else f"told: {answer.text[:80]}"
+    return "answered" if answer.is_good else f"an error: {answer.text[:80]}"

@@ -51,7 +51,7 @@ class Bench:
         self.orders = {}  # id → body, of the present cell
         self.confirmed = set()  # ids of posts that the broker has confirmed
         self.known_alerts, self.known_wrongs = set(), set()
-        self.lined, self.signalled = set(), set()  # orders that wait for a signal; those whose signal the broker has confirmed
+        self.lined, self.signalled = set(), set()  # orders that wait for a signal; orders with a confirmed signal
         self.cookie = {}  # headers of a session of the console
         self.readable, self.open_orders, self.archived = [], [], []  # two of each, for the questions of people and clients
         self.asks = {}  # {statement: [(ask, whether its subject is in a parameter)]}, by learn.py
@@ -79,7 +79,8 @@ class Bench:
 
     def load_workflows(self):
         """`three` and `lined` have the same calls. Orders of `lined` also run one at a time in pairs, and wait for a signal by a key, and
-        for one that never comes. Two schedules, whose times the bench decides, make orders of `slotted`. An order of `failing` whose payment is declined ends in error."""
+        for one that never comes. Two schedules with times of the bench make orders of `slotted`. An order of `failing` with a
+        declined payment ends in error."""
         steps, after = [], []
         for name, service in (("reserve", "inventory"), ("charge", "payment"), ("ship", "carrier")):
             steps.append(step(name, service, after=after, **PATIENT))

@@ -11,7 +11,7 @@ RETIRED_S = 30.0    # the leader looks for ended orders now and then
 LOCKED_S = 4.0     # longer than a lock is waited for
 REFUSED = "P0001"  # as a trigger of others: it is no mistake of the caller, and no fault of all
 PARTS = ("put_service_states", "write_alerts_freely", "write_alerts_fenced", "ask_owed", "ask_parked", "sweep")
-OWN = {"beat", "probe_memory", "probe_room"}  # of a process, whatever is asked
+OWN = {"beat", "probe_memory", "probe_room"}  # of each process, without a question
 PROGRAMS = {"tool": "makegood", "console": "console", "gateway": "gateway"}
 
 
