@@ -29,6 +29,8 @@ BY_ITSELF_S = 60.0  # until an order has ended that nothing holds up any more
 CLIENT = "shop"
 GONE = "client.gone.statuses"  # a queue that was never declared: the statuses of an order are owed
 TOKEN = "a token of the shop"
+SCHEDULES = ("matrix-one", "matrix-two")
+REASON = ("--reason", "the matrix")
 STANDING_S = 10.0   # of makegood_standstill_seconds: then it is reported
 READY_S = 120.0
 POST_S = 3.0         # of a post at the gateway: above a lock time-out of the database
@@ -49,6 +51,10 @@ class Bench:
         self.orders = {}  # id → body, of the present cell
         self.confirmed = set()  # ids of posts that the broker has confirmed
         self.known_alerts, self.known_wrongs = set(), set()
+        self.lined, self.signalled = set(), set()  # orders that wait for a signal; orders with a confirmed signal
+        self.cookie = {}  # headers of a session of the console
+        self.readable, self.open_orders, self.archived = [], [], []  # two of each, for the questions of people and clients
+        self.asks = {}  # {statement: [(ask, whether its subject is in a parameter)]}, by learn.py
 
     # --- beginning and end -----------------------------------------------------------------------------------------
 
@@ -62,7 +68,7 @@ class Bench:
         self.cluster.start()
         self.apply()
         self.rows(wire.FAIL)
-        self.load_workflow()
+        self.load_workflows()
         if self.turns_back:
             self.cluster.remotes["carrier"].switch("decline")
         self.start_gateway()
@@ -71,16 +77,33 @@ class Bench:
         self.settle()
         return self
 
-    def load_workflow(self):
+    def load_workflows(self):
+        """`three` and `lined` have the same calls. Orders of `lined` also run one at a time in pairs, and wait for a signal by a key, and
+        for one that never comes. Two schedules with times of the bench make orders of `slotted`. An order of `failing` with a
+        declined payment ends in error."""
         steps, after = [], []
         for name, service in (("reserve", "inventory"), ("charge", "payment"), ("ship", "carrier")):
             steps.append(step(name, service, after=after, **PATIENT))
             steps[-1]["undo"].update(PATIENT)
             after = [name]
-        path = self.scratch / "workflow.json"
-        path.write_text(json.dumps({"workflow": "three", "version": 1, "complete_within": "24h", "steps": steps,
-                                    "labels": {"customer": "${/payload/customer}"}}), encoding="utf-8")
-        self.cluster.tool("workflow", "load", path)
+        paid = {"step": "paid", "after": ["charge"], "wait": {"signal": "paid", "within": "12h", "key": "payload.key"}}
+        late = {"step": "late", "after": ["reserve"], "wait": {"signal": "late", "within": "1s", "on_timeout": "skip", "key": "payload.key"}}
+        lined = [*steps[:2], paid, late, {**steps[2], "after": ["paid", "late"]}]
+        common = {"version": 1, "complete_within": "24h", "labels": {"customer": "${/payload/customer}"}}
+        self.load("workflow", {"workflow": "three", "steps": steps, **common})
+        self.load("workflow", {"workflow": "lined", "steps": lined, "sequence": {"key": "${/payload/line}"}, **common})
+        self.load("workflow", {"workflow": "failing", "version": 1, "complete_within": "24h", "on_failure": "error", "steps": [step("charge", "payment")]})
+        self.load("workflow", {"workflow": "slotted", "version": 1, "complete_within": "24h", "steps": [step("charge", "payment", **PATIENT)]})
+        for name in SCHEDULES:
+            self.load_schedule(name)
+
+    def load_schedule(self, name):
+        self.load("schedule", {"schedule": name, "workflow": "slotted", "cron": "0 0 1 1 *", "zone": "UTC", "overlap": "queue", "catch_up": "1d"}, *REASON)
+
+    def load(self, kind, definition, *words):
+        path = self.scratch / f"{definition[kind]}.json"
+        path.write_text(json.dumps(definition), encoding="utf-8")
+        self.cluster.tool(kind, "load", path, *words)
 
     def start_gateway(self):
         self.receiver = webhooks.Receiver(webhooks.new_secret())
@@ -135,6 +158,10 @@ class Bench:
                     raise
         return []
 
+    def two(self, sql):
+        """The first two values; empty ones if there are fewer."""
+        return [row[0] for row in [*self.rows(sql), ("0",), ("0",)][:2]]
+
     def doctor(self):
         """{first words: line} of all that doctor finds wrong, beside alerts, which may be of an earlier cell."""
         done = self.cluster.tool("doctor", "--amqp-api", self.api, check=False, timeout_s=120,
@@ -169,6 +196,55 @@ class Bench:
     def connect(self):
         return Client(self.servers.rabbit.url + BLOCKED)
 
+    def post_pair(self):
+        """Two orders of one line."""
+        one, other = self.new_id(), self.new_id()
+        return [self.post_lined(one, f"line-{one}"), self.post_lined(other, f"line-{one}")]
+
+    def post_lined(self, order_id, line, has_signal=True, reply_to=None):
+        """An order of a line; its signal comes before it, and is kept."""
+        self.lined.add(order_id)
+        self.orders[order_id] = json.dumps({"order_id": order_id, "workflow": "lined", "payload": {
+            "customer": "c", "line": line, "key": order_id}})
+        if has_signal:
+            self.signal(order_id)
+        return self.post(order_id, reply_to)
+
+    def post_failing(self):
+        """An order that is in error soon. No check of a cell looks at it."""
+        order_id = self.new_id()
+        self.publish(json.dumps({"order_id": order_id, "workflow": "failing", "payload": {"behaviour": {"payment": "decline"}}}),
+                     message_id=order_id, correlation_id=order_id, reply_to=self.client.queue)
+        return order_id
+
+    def signal(self, key):
+        """Any number of times: its id is that of its key."""
+        body = {"v": 1, "command_id": f"signal-{key}", "command": "signal", "signal": "paid", "key": key, "payload": None, "by": "ann",
+                "reason": "paid"}
+        if self.publish(json.dumps(body), "scheduler.commands", exchange="makegood.commands", type="command", message_id=f"signal-{key}"):
+            self.signalled.add(key)
+
+    def signal_again(self):
+        """Those that the broker has not confirmed, as their client does."""
+        for order_id in (self.lined & set(self.orders)) - self.signalled:
+            self.signal(order_id)
+
+    def make_due(self, name):
+        """A schedule's next time is some seconds ago."""
+        self.rows("""UPDATE schedule SET next_slot = t, next_at = t, upcoming = ARRAY[t]
+                     FROM (SELECT date_trunc('second', clock_timestamp() - interval '1 s') AS t) n WHERE name = %s""", name)
+
+    def publish(self, *words, **fields):
+        """Whether the broker has confirmed it."""
+        if self.client is None or not self.client.connection.is_open:
+            self.client = self.connect()
+        try:
+            self.client.publish(*words, **fields)
+            return True
+        except pika.exceptions.AMQPError:
+            self.client.close()
+            return False
+
     def post(self, order_id=None, reply_to=None):
         order_id = order_id or self.new_id()
         self.orders.setdefault(order_id, json.dumps({"order_id": order_id, "workflow": "three", "payload": {"customer": "c"}}))
@@ -177,11 +253,8 @@ class Bench:
             return order_id
         if self.client is None or not self.client.connection.is_open:
             self.client = self.connect()
-        try:
-            self.client.publish(self.orders[order_id], message_id=order_id, correlation_id=order_id, reply_to=reply_to or self.client.queue)
-            self.confirmed.add(order_id)
-        except pika.exceptions.AMQPError:
-            self.client.close()  # not confirmed: it is posted again when the misbehaviour has ended
+        if self.publish(self.orders[order_id], message_id=order_id, correlation_id=order_id, reply_to=reply_to or self.client.queue):
+            self.confirmed.add(order_id)  # otherwise it is posted again when the misbehaviour has ended
         return order_id
 
     def post_by_http(self, order_id):
@@ -245,6 +318,13 @@ class Bench:
             self.client.close()
             self.client = self.connect()
             return 0  # the queue is away, and with it all that it held
+
+    def settle_quickly(self):
+        """After faults of questions, which no process needs."""
+        self.wire.set({})
+        for process in self.all:
+            process.wait_ready(READY_S * self.factor)
+        self.orders, self.confirmed = {}, set()
 
     def settle(self):
         """Everything is as at the beginning; what stands wrong then is no finding of the next cell."""

@@ -21,9 +21,8 @@ OTHERS_S = 10.0  # an order takes less than a second on an idle machine
 TOLD_S = 15.0
 HOLD_S = 3.0   # at the least: a fault that ends at once would hide a judgement that comes too early
 DOCTOR_S = 4.0 # between two questions to doctor, which costs half a second of a processor
-MET_S = 5.0  # until each statement has come with its order; some never do
-OTHER_SEED = "left to another seed, or to --every"
-OK, RED, UNBUILT, LEFT = "ok", "RED", "unbuilt", "left"
+MET_S = 15.0  # until each statement has come with its order: owed statuses come by a period, and some statements never
+OK, RED, UNBUILT = "ok", "RED", "unbuilt"
 
 
 def nothing(_bench):
@@ -46,7 +45,8 @@ class Cell:
     hold_s: float = 0.0
     reason: str = ""  # of a cell that is not built
     check: Callable = nothing  # after all: raises an AssertionError
-    rule: tuple = ()  # (statement, code): the misbehaviour of a cell that shares its time with others of its column
+    rule: tuple = ()  # (statement, code): the misbehaviour of a cell that shares its time with others
+    asks: tuple = ()  # the questions of people and clients that run the statement
 
     @property
     def name(self):
@@ -65,7 +65,7 @@ class Verdict:
 
 def run(bench, cell):
     if cell.reason:
-        return Verdict(cell, LEFT if cell.reason == OTHER_SEED else UNBUILT, cell.reason)
+        return Verdict(cell, UNBUILT, cell.reason)
     try:
         text = judge(bench, cell)
         word = OK if not text.startswith("!") else RED
@@ -119,8 +119,8 @@ def run_round(bench, cells):
     try:
         dead = bench.dead_letters()
         bench.wire.set({(cell.rule[0], ones[cell.name]): cell.rule[1] for cell in cells})
-        for order_id in ones.values():
-            bench.post(order_id)
+        for order_id in ones.values():  # of each kind at once, so that most statements come with it
+            bench.post_lined(order_id, f"line-{order_id}", reply_to=GONE)
         others = [bench.post(), bench.post(reply_to=GONE), *(bench.post() for _ in range(OTHERS - 2))]
         went_on = bench.wait_ended(others, OTHERS_S)
         stand = "" if went_on else f"other orders stall: {[bench.states()[key] for key in others]}; "
@@ -179,6 +179,7 @@ def judge_end(bench, cell, dead):
                 return f"posts were confirmed, and the orders are not stored: {lost}"
             for order_id in missing:
                 bench.post(order_id)
+        bench.signal_again()
     if not bench.wait_ended(list(bench.orders), BY_ITSELF_S):
         return "orders do not end by themselves: " + str({key: word for key, word in bench.states().items() if word != "processed"})
     faults = bench.faults_of_effects()

@@ -1,61 +1,107 @@
 """Has each program run its statements once before the cells begin, so that the proxy has the programs of each."""
 
-import json
-import urllib.request
-
 import psycopg2
 
-from bench import GONE, TOKEN
+from bench import GONE, REASON, SCHEDULES
+import readers
 
-REASON = ("--reason", "the matrix learns")
 OWED_S = 15.0      # until a supervisor asks for owed statuses
 DUE_S = 10.0        # until a request is due, and the sweep has come
+RETIRED_S = 30.0    # the leader looks for ended orders now and then
 LOCKED_S = 4.0     # longer than a lock is waited for
-NEVER = "mx-000000000000"  # an order that does not exist: it is looked for in the archive, too
 REFUSED = "P0001"  # as a trigger of others: it is no mistake of the caller, and no fault of all
-
-
-def verbs(order, other):
-    """All verbs of the tool that ask or change the store, for an order that has ended."""
-    return (("order", "compensate", order, *REASON), ("order", "list"), ("order", "list", "--label", "customer=c"),
-            ("order", "list", "--state", "processed"), ("order", "list", "--state", "error"), ("order", "list", "--workflow", "three"),
-            ("order", "list", "--group-by", "error"), ("order", "find", other), ("order", "find", "c"), ("order", "show", other),
-            ("order", "show", NEVER), ("order", "explain", other), ("order", "explain", NEVER), ("order", "export", other),
-            ("order", "export", NEVER), ("order", "set-aside", other, *REASON), ("order", "explain", other),
-            ("order", "readmit", other, *REASON), ("workflow", "list"), ("workflow", "show", "three"), ("alert", "list"),
-            ("alert", "list", "--all"), ("alert", "ack", "1"), ("service", "list"), ("service", "show", "payment"), ("service", "pause", "payment", *REASON),
-            ("service", "resume", "payment", *REASON), ("service", "limit", "payment", "--max-rate", "1000", *REASON),
-            ("service", "forget", "nobody", *REASON), ("bulk", "start", "cancel", "--all", "--dry-run", *REASON),
-            ("bulk", "start", "cancel", "--all", *REASON), ("bulk", "list"), ("bulk", "show", "1"), ("bulk", "pause", "1"),
-            ("bulk", "resume", "1"), ("bulk", "stop", "1"), ("db", "status"), ("db", "vacuum-policy"),
-            ("db", "vacuum-policy", "--archive-after", "30d", "--drop-after", "365d"), ("db", "retain"), ("doctor",))
-
-
-def pages(order):
-    """Of the console."""
-    return ("orders", "orders?label=customer%3Dc", "orders?state=error", "orders?order=newest", "orders?order=open", f"orders/{order}",
-            f"orders/{NEVER}", "failures", "alerts", "services", "workflows", "bulk", "bulk/1", "choice", "find?text=c", f"find?text={order}")
-
-
-def requests(order):
-    """Of the gateway."""
-    return ("orders", "orders?label=customer%3Dc", "orders?state=processed", f"orders/{order}", f"orders/{NEVER}")
+PARTS = ("put_service_states", "write_alerts_freely", "write_alerts_fenced", "ask_owed", "ask_parked", "sweep")
+OWN = {"beat", "probe_memory", "probe_room"}  # of each process, without a question
+PROGRAMS = {"tool": "makegood", "console": "console", "gateway": "gateway"}
 
 
 def learn(bench):
-    ids = [bench.post() for _ in range(8)] + [bench.post(reply_to=GONE)]
-    assert bench.wait_ended(ids, 30), bench.states()
-    for words in verbs(ids[0], ids[1]):
-        bench.cluster.tool(*words, check=False)
-    for place in pages(ids[1]):
-        ask(bench.console.http_port, "/api/v1/" + place, bench.token)
-    for place in requests(ids[1]):
-        ask(bench.gateway.http_port, "/v1/" + place, TOKEN)
-    ask(bench.gateway.http_port, f"/v1/orders/{ids[2]}/cancel", TOKEN, {"reason": "the matrix learns"})
+    archive(bench)
+    orders(bench)
+    bulks(bench)
+    ask_all(bench)
     through_locks(bench)
-    bench.post(ids[3])  # delivered twice: its statuses are looked for
+    in_parts(bench)
     bench.wait(lambda: bench.wire.seen["ask_owed"] and bench.wire.seen["load_owed_order"], OWED_S)
     bench.settle()
+
+
+def orders(bench):
+    """Of each kind: of a client of the gateway, with statuses that are owed, of a line with a signal, of a schedule; one that is posted
+    twice, and two that stay open, since their signal never comes."""
+    bench.by_http = True
+    bench.readable = [bench.post() for _ in range(2)]
+    bench.open_orders = [bench.post_lined(bench.new_id(), f"line-{number}", has_signal=False) for number in range(2)]
+    confirm(bench)
+    bench.by_http = False
+    ids = [*bench.readable, *(bench.post() for _ in range(4)), bench.post(reply_to=GONE), *bench.post_pair()]
+    bench.make_due(SCHEDULES[0])
+    assert bench.wait_ended(ids, 30), bench.states()
+    bench.post(ids[3])  # its statuses are looked for
+    assert bench.wait(lambda: set(map(bench.states().get, bench.open_orders)) == {"processing"}, 30), bench.states()
+    for order_id in bench.open_orders:
+        del bench.orders[order_id]
+
+
+def confirm(bench):
+    """Posts again what got no answer in time."""
+    def is_confirmed():
+        missing = set(bench.orders) - bench.confirmed
+        for order_id in missing:
+            bench.post(order_id)
+        return not missing
+    assert bench.wait(is_confirmed, 30), "the gateway confirms no orders"
+
+
+def archive(bench):
+    """Two orders have left the tables; an operator cannot set so short a time for it."""
+    bench.by_http = True  # the gateway answers for orders of its own clients
+    retention = ("db", "vacuum-policy", "--hot", "30d", "--keep", "365d", *REASON)
+    bench.archived = [bench.post() for _ in range(2)]
+    confirm(bench)
+    assert bench.wait_ended(bench.archived, 30), bench.states()
+    bench.cluster.tool(*retention)
+    bench.cluster.tool("db", "retain")
+    bench.rows("ALTER TABLE retention DROP CONSTRAINT IF EXISTS retention_hot; UPDATE retention SET hot = '1s'")
+    assert bench.wait(lambda: len(bench.rows("SELECT 1 FROM order_archive WHERE order_id = ANY(%s)", bench.archived)) == 2, RETIRED_S)
+    bench.cluster.tool(*retention)
+    bench.rows("ALTER TABLE retention ADD CONSTRAINT retention_hot CHECK (hot >= interval '1 day')")
+    bench.orders, bench.by_http = {}, False
+
+
+def bulks(bench):
+    """Two bulk actions over orders in error; the console drives them."""
+    failed = [bench.post_failing() for _ in range(4)]
+    in_error = "SELECT 1 FROM order_process WHERE order_id = ANY(%s) AND process_state = 'error'"
+    assert bench.wait(lambda: len(bench.rows(in_error, failed)) == len(failed), 30), "no orders in error"
+    for verb in ("resume", "compensate"):
+        bench.cluster.tool("bulk", "start", verb, "--all", *REASON)
+        bench.wait(lambda: not bench.rows("SELECT 1 FROM bulk WHERE ended_at IS NULL"), 30)
+
+
+def ask_all(bench):
+    """Which statements of its own each question runs, and whether its subject is in a parameter."""
+    bench.cookie = readers.sign_in(bench)
+    for each in readers.asks():
+        one, _ = readers.subjects(bench, each.kind)
+        bench.wire.watch(one)
+        answer = each.ask(bench, one)
+        assert answer.is_good, f"{each}: {answer.text}"
+        for (name, program), has_subject in sorted(bench.wire.now.items()):
+            if name not in OWN and program == PROGRAMS[each.program] and not any(other.program == each.program for other, _ in bench.asks.get(name, [])):
+                bench.asks.setdefault(name, []).append((each, has_subject))
+
+
+def in_parts(bench):
+    """Statements over many rows that are refused: the keys, then those among them (store/pass_by.h)."""
+    bench.cluster.tool("service", "pause", "carrier", *REASON)
+    order = bench.post()
+    bench.wire.set({(name, ""): REFUSED for name in PARTS})
+    bench.post(reply_to=GONE)
+    bench.wait(lambda: all(bench.wire.seen[f"{name}_keys"] for name in PARTS), OWED_S)
+    bench.wire.set({})
+    bench.cluster.tool("service", "resume", "carrier", *REASON)
+    assert bench.wait_ended([order], 60), bench.states()
 
 
 def through_locks(bench):
@@ -73,14 +119,3 @@ def through_locks(bench):
     bench.wait(lambda: bench.wire.seen["find_locked"], LOCKED_S)
     session.close()
     assert bench.wait_ended([order], 30), bench.states()
-
-
-def ask(port, path, token, body=None):
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Authorization": f"Bearer {token}",
-                                                                               "Content-Type": "application/json"},
-                                     data=None if body is None else json.dumps(body).encode())
-    try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.loads(answer.read() or b"null")
-    except (OSError, ValueError):
-        return None

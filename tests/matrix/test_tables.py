@@ -12,8 +12,11 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "deploy"), str(HERE.parent / "e
 
 import bench  # noqa: E402,F401  # sets the path
 import matrix  # noqa: E402
+import readers  # noqa: E402
 import statements  # noqa: E402
 import table_processes  # noqa: E402
+import table_readers  # noqa: E402
+import table_statements  # noqa: E402
 import wire  # noqa: E402
 
 SERVICES = HERE.parents[1] / "services"
@@ -49,6 +52,34 @@ def sample_names_rows():
         assert pattern[0] == "b" or row in known, f"SAMPLE: there is no row {row}"
 
 
+class Learned:
+    """A bench that has learned some statements: those of schedulers, one of them without an order, and one of the tool."""
+
+    class wire:
+        seen = {"update_orders": {"scheduler"}, "beat": {"scheduler"}, "report_orders": {"makegood"}}
+        of_orders = {"update_orders"}
+    asks = {"report_orders": [(readers.Ask("tool", ("order", "list")), False)]}
+
+
+def each_statement_has_cells():
+    """A statement that no program ran is a red cell of its own, so that a new one is not forgotten."""
+    cells = table_statements.cells(Learned, False) + table_readers.cells(Learned, table_statements.CODES)
+    rows = {cell.row for cell in cells}
+    assert set(statements.names()) <= rows, set(statements.names()) - rows
+    built = {(cell.row, cell.whom) for cell in cells if not cell.reason and cell.rule}
+    assert built == {("update_orders", "one"), ("update_orders", "all"), ("beat", "all"), ("report_orders", "all"), ("report_orders", "one")}, built
+    begins = [cell.begin for cell in cells if cell.row == "keep_signal"]
+    assert begins == [table_statements.ask_for_stage], begins
+    assert not set(table_statements.UNRUN) - set(statements.names()), "UNRUN names statements that are gone"
+
+
+def cells_of_a_statement_share_one_time():
+    """A start of the fault for each code would make the table one of hours."""
+    cells = table_statements.cells(Learned, False) + table_readers.cells(Learned, table_statements.CODES)
+    shared = [each for each in matrix.rounds(cells) if each[0].rule and not each[0].reason and each[0].row == "beat"]
+    assert [len(each) for each in shared] == [len(table_statements.CODES)], shared
+
+
 def bind(name, *values):
     body = b"\0" + name.encode() + b"\0" + b"\0\0" + struct.pack("!h", len(values))
     for value in values:
@@ -80,6 +111,7 @@ def proxy_replaces_the_bind_of_a_rule_alone():
     expected = greeting + sent[0] + wire.in_place_of("54000") + b"".join(sent[2:])
     server = Server()
     proxy = wire.Wire(server.port)
+    proxy.watch(one.decode())
     proxy.set({("load", one.decode()): "54000"})
     with socket.create_connection(("127.0.0.1", proxy.port)) as client:
         client.settimeout(DEADLINE_S)
@@ -90,11 +122,13 @@ def proxy_replaces_the_bind_of_a_rule_alone():
         client.sendall(stream[30:])
         received = server.take(len(expected))
     assert received == expected, (received, expected)
+    assert proxy.now == {("load", "scheduler"): True, ("write", "scheduler"): True}, proxy.now
     assert proxy.fired == {("load", one.decode()): 1} and proxy.of_orders == {"load", "write"}, (proxy.fired, proxy.of_orders)
 
 
 def main():
-    for each in (statements_are_all_found, each_name_is_of_one_statement, processes_are_all_rows, sample_names_rows, proxy_replaces_the_bind_of_a_rule_alone):
+    for each in (statements_are_all_found, each_name_is_of_one_statement, each_statement_has_cells, cells_of_a_statement_share_one_time,
+                 processes_are_all_rows, sample_names_rows, proxy_replaces_the_bind_of_a_rule_alone):
         each()
         print(f"ok: {each.__name__.replace('_', ' ')}")
     return 0

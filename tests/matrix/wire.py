@@ -35,7 +35,8 @@ def in_place_of(code):
 
 class Wire:
     """`rules`: {(statement, mark): code}; mark "" is every execution. `fired` counts by rule. `seen`: {statement: programs that ran
-    it}; `of_orders`: the statements that came with the id of an order."""
+    it}; `of_orders`: the statements that came with the id of an order; `now`: {(statement, program):
+    whether it came with `mark`}, since watch()."""
 
     def __init__(self, target):
         self.target = target
@@ -43,6 +44,7 @@ class Wire:
         self.lock = threading.Lock()
         self.rules, self.fired = {}, collections.Counter()
         self.seen, self.of_orders = collections.defaultdict(set), set()
+        self.mark, self.now = "", {}
         self.listener = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -50,6 +52,10 @@ class Wire:
         with self.lock:
             self.rules = dict(rules)
             self.fired = collections.Counter()
+
+    def watch(self, mark):
+        with self.lock:
+            self.mark, self.now = mark, {}
 
     def accept(self):
         while True:
@@ -108,6 +114,8 @@ class Wire:
             self.seen[name].add(program)
             if name not in self.of_orders and ORDER.search(message):
                 self.of_orders.add(name)
+            has_mark = bool(self.mark) and self.mark.encode() in message
+            self.now[name, program] = self.now.get((name, program), False) or has_mark
             for (statement, mark), code in self.rules.items():
                 if statement in (name, EVERY) and (not mark or mark.encode() in message) and name not in SESSION:
                     self.fired[(statement, mark)] += 1
@@ -118,7 +126,8 @@ class Wire:
 def program_of(greeting):
     words = greeting[8:].split(b"\0")
     names = dict(zip(words[::2], words[1::2]))
-    return names.get(b"application_name", b"").decode().split()[0].split("-")[-1] if names.get(b"application_name") else "?"
+    name = names.get(b"application_name", b"").decode().partition(",")[0]  # "makegood gateway, lists", "makegood-scheduler", "makegood"
+    return name.replace("-", " ").split()[-1] if name else "?"
 
 
 def copy(source, target):

@@ -51,9 +51,9 @@ END_TEST
 /* Catches: a statement that the server refuses for each order, while the process is ready. */
 START_TEST(requests_for_different_things_that_fail_are_the_stores)
 {
-    answered(MG_REPORT_ORDER, "o1", "42501");
+    answered(MG_REPORT_ORDER, "o1", "54000");
     fake_clock_pass(MG_READS_FAIL_MS - 1);
-    answered(MG_REPORT_ORDER, "o2", "42501");
+    answered(MG_REPORT_ORDER, "o2", "54000");
     ck_assert_int_eq(fails_for_ms(), 0);
     fake_clock_pass(1);
     ck_assert_int_eq(fails_for_ms(), MG_READS_FAIL_MS);
@@ -67,8 +67,8 @@ END_TEST
 /* Catches: one that is never ready again, since nobody asks it what it could not answer. */
 START_TEST(a_failure_that_no_request_repeats_is_forgotten)
 {
-    answered(MG_REPORT_ORDER, "o1", "42501");
-    answered(MG_REPORT_ORDER, "o2", "42501");
+    answered(MG_REPORT_ORDER, "o1", "54000");
+    answered(MG_REPORT_ORDER, "o2", "54000");
     fake_clock_pass(MG_READS_FAIL_MS);
     ck_assert_int_eq(fails_for_ms(), MG_READS_FAIL_MS);
     fake_clock_pass(MG_READS_FAIL_MS);
@@ -90,6 +90,21 @@ START_TEST(a_lock_time_out_alone_is_the_tables)
 }
 END_TEST
 
+/* Catches: a gateway that one missing right, since granted, keeps out of service, as no client asks it again.
+ */
+START_TEST(a_report_without_its_right_is_repeated_until_it_succeeds)
+{
+    answered(MG_REPORT_ORDER, "o1", "54000");
+    ck_assert(!mg_reads_must_repeat(&store));
+    answered(MG_REPORT_ORDER, "o1", "42501");
+    ck_assert(mg_reads_must_repeat(&store));
+    fake_clock_pass(3600000); /* without an answer */
+    ck_assert(mg_reads_must_repeat(&store));
+    answered(MG_REPORT_ORDER, "o1", NULL);
+    ck_assert(!mg_reads_must_repeat(&store));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store reads");
@@ -99,6 +114,7 @@ int main(void)
     tcase_add_test(cases, requests_for_different_things_that_fail_are_the_stores);
     tcase_add_test(cases, a_failure_that_no_request_repeats_is_forgotten);
     tcase_add_test(cases, a_lock_time_out_alone_is_the_tables);
+    tcase_add_test(cases, a_report_without_its_right_is_repeated_until_it_succeeds);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

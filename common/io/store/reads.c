@@ -1,9 +1,10 @@
 /*
  * Whether reports are answered. One that fails again and again, without a success between, is that of a table
  * that another session locks, or of a server that refuses the statement. Reads lock no rows, so one refusal
- * by a lock time-out is the fault of the table: it is repeated at each probe until it succeeds, for nobody
- * asks a process that is not ready. Any other failure counts once requests for different things have it; it
- * is not repeated, and is forgotten when no request has it any more.
+ * by a lock time-out is the fault of the table, and one for a missing right that of the role: it is repeated
+ * at each probe until it succeeds, for nobody asks a process that is not ready. Any other failure counts once
+ * requests for different things have it; it is not repeated, and is forgotten when no request has it any
+ * more.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "io/store/store_private.h"
 
 #define LOCK_NOT_AVAILABLE "55P03"
+#define NO_RIGHT           "42501"
 #define FRESH_MS           10000 /* of the last failure; above the time of a repetition that waits for a lock */
 
 static bool is_proved(const struct mg_reads *reads)
@@ -48,9 +50,10 @@ void mg_reads_note(struct mg_store *store, enum mg_report report, const char *na
     struct mg_reads *reads = &store->reads;
     bool is_known = reads->since_boot_ms != 0 && mg_clock_boot_ms() - reads->failed_boot_ms < FRESH_MS;
     bool is_same = is_known && reads->report == report;
-    bool is_locked = strcmp(answer->sqlstate, LOCK_NOT_AVAILABLE) == 0;
+    bool is_locked =
+        strcmp(answer->sqlstate, LOCK_NOT_AVAILABLE) == 0 || strcmp(answer->sqlstate, NO_RIGHT) == 0;
     if (answer->err == NULL) {
-        if (is_same) {
+        if (reads->since_boot_ms != 0 && reads->report == report) {
             forget(reads);
         }
         return;
