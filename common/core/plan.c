@@ -289,7 +289,8 @@ static bool has_way(const struct mg_decider *decider, int index)
     const struct mg_step *step = &decider->order.steps[index];
     enum mg_way way = mg_doubt_way(decider, index);
     if (step->state == MG_STEP_PENDING) {
-        return is_ready(decider, index, finished_steps(decider->plan, &decider->order)) && way != MG_WAY_PERSON;
+        return is_ready(decider, index, finished_steps(decider->plan, &decider->order)) &&
+               way != MG_WAY_PERSON;
     }
     if (step->state == MG_STEP_WAITING) {
         return step->is_accepted || way == MG_WAY_DO;

@@ -40,8 +40,8 @@ bool mg_poll_is_over(struct mg_decider *decider, int index)
 bool mg_poll_was_over(struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
-    return step->finish_by_ms == 0 || (mg_poll_is_over(decider, index) &&
-                                       step->finish_by_ms <= mg_quiet_begun_ms(decider, index));
+    return step->finish_by_ms == 0 ||
+           (mg_poll_is_over(decider, index) && step->finish_by_ms <= mg_quiet_begun_ms(decider, index));
 }
 
 static enum mg_verdict wait(struct mg_decider *decider, int index, enum mg_reason reason, int64_t due_at_ms)

@@ -23,8 +23,8 @@ int64_t mg_poll_next_ms(const struct mg_decider *decider, int step, int64_t wait
 enum mg_verdict mg_poll_again(struct mg_decider *decider, int step, enum mg_reason reason, int64_t due_at_ms);
 /* The service works on: polling continues until the work's time is over. */
 enum mg_verdict mg_poll_answered(struct mg_decider *decider, int step);
-/* The answer finds nothing of the work, and proves nothing yet. The verify goes out again, once at least after
- * the end of the work's time. */
+/* The answer finds nothing of the work, and proves nothing yet. The verify goes out again, once at least
+ * after the end of the work's time. */
 enum mg_verdict mg_poll_found_nothing(struct mg_decider *decider, int step);
 /* The service works, and only the poll failed. This ends nothing before the work's time is over, counts
  * against no attempt, and is repeated at growing intervals. */

@@ -222,7 +222,8 @@ static enum mg_verdict ask_absent(struct mg_decider *decider, int index)
     struct mg_step *step = &decider->order.steps[index];
     bool was_over = mg_poll_was_over(decider, index) && mg_quiet_was_reached(decider, index);
     if (step->finish_by_ms > 0 && !was_over) {
-        return mg_poll_found_nothing(decider, index); /* law 11, quiesce: it may still begin, or show nothing yet */
+        return mg_poll_found_nothing(decider,
+                                     index); /* law 11, quiesce: it may still begin, or show nothing yet */
     }
     enum mg_verdict verdict = retry(decider, index, MG_REASON_VERIFIED_ABSENT);
     mg_undo_end_doubt(decider, index);

@@ -81,10 +81,11 @@ static void again_write(const struct outlook *outlook)
 {
     const struct mg_forecast *forecast = outlook->forecast;
     const struct mg_coming_request *again = &forecast->again;
-    if (!again->is_known) {
+    bool is_verify = forecast->request.kind == MG_KIND_VERIFY;
+    bool is_same = is_verify && again->kind == MG_KIND_VERIFY; /* a poll that finds nothing yet */
+    if (!again->is_known || is_same) {
         return;
     }
-    bool is_verify = forecast->request.kind == MG_KIND_VERIFY;
     mg_buf_append_text(outlook->out, is_verify                              ? "; if absent: "
                                      : forecast->coming == MG_COMING_ANSWER ? "; without it: "
                                                                             : "; if it fails: ");

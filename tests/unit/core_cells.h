@@ -125,7 +125,8 @@ static inline bool cell_may_stand(const struct cell_service *service)
 
 static inline void cell_order_check(struct cell_world *world, int step)
 {
-    for (int i = 0; i < step && world->at.order.state == MG_ORDER_PROCESSING; i++) { /* each follows the last */
+    for (int i = 0; i < step && world->at.order.state == MG_ORDER_PROCESSING;
+         i++) { /* each follows the last */
         enum mg_step_state state = world->at.order.steps[i].state;
         if (state != MG_STEP_DONE && state != MG_STEP_SKIPPED) {
             cell_fail(world, "step %d goes out, and step %d before it is %s", step, i,

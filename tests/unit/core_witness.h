@@ -380,7 +380,8 @@ static inline void witness_polls(struct witness *witness, const struct mg_cause 
     if (is_absent && witness->order.version > witness->before.version) {
         int64_t begun_ms = witness_begun_ms(witness, cause);
         bool is_early = before->quiet_at_ms > begun_ms || before->finish_by_ms > begun_ms;
-        WITNESS(witness, !is_early || mg_step_is_backward(before) || after->is_maybe, "step %d: absent before its work is over", i);
+        WITNESS(witness, !is_early || mg_step_is_backward(before) || after->is_maybe,
+                "step %d: absent before its work is over", i);
         WITNESS(witness,
                 is_early || after->state != MG_STEP_WAITING || after->failure_count > before->failure_count ||
                     after->cool_down_count > before->cool_down_count,

@@ -344,7 +344,8 @@ static inline void agent_verify(struct world *world, int step, uint32_t attempt)
         key->is_working = false;
         key->is_refused = key->is_work_refused = true;
         world_reply(world, step, attempt, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, false);
-    } else if (is_known_to_work(world, step, key, MG_KIND_DO) && world_fault(world, 30)) { /* it shows none yet */
+    } else if (is_known_to_work(world, step, key, MG_KIND_DO) &&
+               world_fault(world, 30)) { /* it shows none yet */
         world_reply(world, step, attempt, MG_OUTCOME_ABSENT, MG_EXECUTED_NO, false);
     } else if (key->is_working) {
         world_reply(world, step, attempt, MG_OUTCOME_ACCEPTED, MG_EXECUTED_YES, false);

@@ -226,7 +226,7 @@ START_TEST(an_order)
     assert_written(
         200,
         "{\"explanation\": {\"what\": \"order o-1 is pending\", \"since\": null, "
-        "\"why\": \"no request has been sent yet\", \"next\": \"the supervisor looks at it in a moment\", "
+        "\"why\": \"no request has been sent yet\", \"codes\": [], \"next\": \"the supervisor looks at it in a moment\", "
         "\"next_at\": null, \"notes\": []}, \"line\": \"\", \"archived_on\": \"2026-01-31\", "
         "\"dossier\": {\"workflow\": {\"definition\": {\"steps\":[1.0]}}}, "
         "\"payload\": \"{\\\"price\\\": 14.00}\", \"output\": \"[7.50]\", \"definition\": \"{\\\"steps\\\":[1.0]}\", "

@@ -256,14 +256,14 @@ static const struct {
      "order o-1 is processing: step print waits for service press", REASON_SINCE,
      "the service accepted the work, or may have, and has not finished it (remote_working)", "remote_working",
      "asks GET /jobs/… at " SOON
-     "; if absent: a cool-down, then attempt 1 of 1; if that fails: the client is told compensated; if it is not finished at " LATER
+     "; if that fails: the client is told compensated; if it is not finished at " LATER
      ": undo print; the client is told compensated",
      SOON},
     {LONG_WORK, FOREVER, "print|press|running|verify|none|t|2|0||" SOON "||||t|" LATER "\n",
      "order o-1 is processing: step print is asked about at service press", REASON_SINCE,
      "the service accepted the work, or may have, and has not finished it (remote_working)", "remote_working",
      "press answers GET /jobs/… by " SOON
-     "; if absent: a cool-down, then attempt 1 of 1; if that fails: the client is told compensated; if it is not finished at " LATER
+     "; if that fails: the client is told compensated; if it is not finished at " LATER
      ": undo print; the client is told compensated",
      SOON},
     {LONG_WORK, FOREVER, PRINT "rest||waiting|do|sleeping|f|1|0|" SOON "|\n",
@@ -349,7 +349,7 @@ static const struct {
      "a step failed (step_failed); the service accepted the work, or may have, and has not finished it (remote_working)",
      "step_failed,remote_working",
      "asks GET /gone/… at " SOON
-     "; then the client is told compensated; if absent: undo attempt 2 of 10; if that fails: an operator must decide; the client is told error; if it is not finished at " LATER
+     "; then the client is told compensated; if that fails: an operator must decide; the client is told error; if it is not finished at " LATER
      ": an operator must decide; the client is told error",
      SOON},
     {DEFINITION, "o-1|error|processed|step_failed||" NOW "|\n",

@@ -85,6 +85,16 @@ static const struct {
      "{\"via\": \"console\", \"queue\": \"dead.letters\"}"},
 };
 
+/* A detail without the command's id, which is another each time. */
+static const char *without_command(const char *detail)
+{
+    static char text[1024];
+    const char *at = strstr(detail, ", \"command\": \"");
+    const char *after = at != NULL ? strchr(at + strlen(", \"command\": \""), '"') + 1 : detail;
+    (void)snprintf(text, sizeof(text), "%.*s%s", at != NULL ? (int)(at - detail) : 0, detail, after);
+    return text;
+}
+
 /* Would catch: a change without a record of its author and reason. */
 START_TEST(a_change_that_cannot_be_recorded_is_not_made)
 {
@@ -94,7 +104,7 @@ START_TEST(a_change_that_cannot_be_recorded_is_not_made)
         ck_assert_str_eq(fake.by, "otto");
         ck_assert_str_eq(fake.verb, NOTED[i].verb);
         ck_assert_str_eq(fake.subject, NOTED[i].subject);
-        ck_assert_str_eq(fake.detail, NOTED[i].detail);
+        ck_assert_str_eq(without_command(fake.detail), NOTED[i].detail);
         answer_note(&trouble);
         assert_answer(&request, 503, "no change was made");
         ck_assert_ptr_nonnull(strstr(request.text, trouble.text));
