@@ -157,7 +157,7 @@ static void action_note(struct mg_change *change, const char *verb, const char *
     mg_store_note_action(change->console->changing_store, &action, on_noted, change);
 }
 
-void mg_console_change_note(struct mg_change *change)
+static void change_note(struct mg_change *change)
 {
     if (strcmp(change->noun, "dead") == 0) {
         action_note(change, strcmp(change->id, "drop") == 0 ? "dead drop" : "dead requeue", change->mark,
@@ -182,6 +182,7 @@ static const char *change_begin(struct mg_change *change, struct mg_slice body)
     if (strlen(change->reason) < MG_COMMAND_REASON_MIN) {
         return "reason: expected at least 3 characters";
     }
+    change->note = change_note;
     if (strcmp(change->noun, "services") == 0) {
         return service_change(change, body);
     }
@@ -203,7 +204,7 @@ static const char *change_begin(struct mg_change *change, struct mg_slice body)
         wrong = dead_read(change, body);
     }
     if (wrong == NULL) {
-        mg_console_change_note(change);
+        change_note(change);
     }
     return wrong;
 }

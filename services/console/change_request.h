@@ -24,6 +24,7 @@ struct mg_change {
     char queue[MG_PATH_PART_SIZE], mark[MG_MARK_SIZE]; /* of a dead letter's change */
     char refusal[MG_BULK_REFUSAL_SIZE];                /* which member is wrong */
     uint64_t version;                                  /* of a schedule, as shown */
+    void (*note)(struct mg_change *change);            /* of act.c: records the change, then sends it */
     struct mg_schedule *schedule;                      /* to be resumed; NULL: none. Owned */
     int64_t orders_max; /* of a bulk action: the number of orders that the operator confirmed */
 };
@@ -40,11 +41,6 @@ void mg_change_stored(void *change, enum mg_change_result result, uint64_t versi
 /* The same as mg_change_end with the caller's JSON. */
 void mg_change_end_with(struct mg_change *change, unsigned int status, struct mg_slice json);
 
-/* ---- act.c ---- */
-
-/* Records the change, then sends its command, its order or its dead letter. */
-void mg_console_change_note(struct mg_change *change);
-
 /* ---- order_actions.c ---- */
 
 /* Reads a command about an order. NULL: it is valid; else the reason for a refusal. */
@@ -60,7 +56,7 @@ void mg_console_command_id_make(const struct mg_change *change, uint64_t version
 
 /* ---- order_post.c ---- */
 
-/* NULL: the workflow is being read; else the reason for a refusal. mg_console_change_note follows. */
+/* NULL: the workflow is being read; else the reason for a refusal. change->note follows. */
 const char *mg_console_post_begin(struct mg_change *change, struct mg_slice body);
 void mg_console_post_send(struct mg_change *change);
 

@@ -82,7 +82,7 @@ static void on_workflow(void *arg, bool found, int64_t version, struct mg_slice 
     if (class != MG_OK) {
         mg_change_end(change, class == MG_TRANSIENT ? 503 : 400, fault.text);
     } else {
-        mg_console_change_note(change);
+        change->note(change);
     }
 }
 

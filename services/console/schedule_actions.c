@@ -46,7 +46,7 @@ static void run_begin(struct mg_change *change, int64_t now_ms)
     memcpy(command->schedule, change->id, strlen(change->id) + 1); /* a valid name fits */
     (void)snprintf(command->by, sizeof(command->by), "%s", change->by);
     (void)snprintf(command->reason, sizeof(command->reason), "%s", change->reason);
-    mg_console_change_note(change);
+    change->note(change);
 }
 
 static void on_row(void *arg, const struct mg_slot_row *row, const struct mg_err *err)
