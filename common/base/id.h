@@ -25,7 +25,7 @@ void mg_sha256(struct mg_slice bytes, uint8_t ret_digest[MG_SHA256_SIZE]);
 char *mg_hex_write(const uint8_t *bytes, size_t size, char *ret_text);
 /* Reads 2 × size hexadecimal digits. */
 bool mg_hex_read(const char *text, size_t size, uint8_t *ret_bytes);
-int mg_hex_digit(char c); /* -1: it is none */
+int mg_hex_digit(char c); /* -1: no such digit */
 /* Writes "host:pid:start" in at most `size` bytes: the name of a process in logs, locked_by and reports. */
 void mg_instance_name(char *ret_text, size_t size);
 uint64_t mg_random_u64(void); /* from the kernel's generator; for jitter and ids of the tool */

@@ -340,7 +340,7 @@ static enum mg_verdict order_go_on(struct mg_decider *decider)
     return is_over ? MG_GO : mg_operator_order_go_on(decider);
 }
 
-/* Its answer came late, or out of the dead letters, and tells what the person was to find out. */
+/* Its answer came late, or out of the dead letters, and answers the person's question. */
 static enum mg_verdict done_late(struct mg_decider *decider)
 {
     int index = decider->cause->step;

@@ -466,7 +466,7 @@ static enum mg_kind next_kind(const struct mg_decider *decider, int index)
 }
 
 /* An attempt to learn the result may still act like any do. No undo overtakes it (law 11, quiesce), and no
- * further attempt to learn: so what such an attempt finds holds for all before it. No undo overtakes another:
+ * further attempt to learn: so its answer holds for all before it. No undo overtakes another:
  * a service that knows its own state, and not the key, finds the work of the first. A verify of the undo
  * waits only if the outcome is unclear. */
 static void undo_advance(struct mg_decider *decider, int index)

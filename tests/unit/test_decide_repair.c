@@ -403,7 +403,7 @@ END_TEST
 
 /* b has no undo, and is done before its turn: an operator skips it, or a restart leaves it so. Would catch: a
  * charge at once with its reservation, or without. */
-START_TEST(what_follows_a_step_that_stays_done_waits_for_those_before_it)
+START_TEST(followers_of_a_step_that_stays_done_wait_for_the_steps_before_it)
 {
     plan.steps[1].has_undo = false;
     submit();
@@ -595,7 +595,7 @@ int main(void)
     tcase_add_loop_test(cases, decision_that_asks_for_the_output_ends_as_one_that_knows_of_it, 0, 2);
     tcase_add_test(cases, result_for_an_output_that_cannot_be_built_comes_from_the_operator);
     tcase_add_test(cases, a_step_sent_at_most_once_fails_when_it_is_settled_as_absent);
-    tcase_add_loop_test(cases, what_follows_a_step_that_stays_done_waits_for_those_before_it, 0, 2);
+    tcase_add_loop_test(cases, followers_of_a_step_that_stays_done_wait_for_the_steps_before_it, 0, 2);
     tcase_add_loop_test(cases, order_in_error_goes_on_once_nothing_stands_in_its_way, 0, 2);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

@@ -72,7 +72,7 @@ START_TEST(a_wait_that_a_kept_signal_ends_is_no_status)
 }
 END_TEST
 
-/* Would catch: a signal whose sender was told that it counts, and that a restart throws away. */
+/* Would catch: a restart that throws away a signal, after its sender was told that it counts. */
 START_TEST(a_kept_signal_counts_after_a_restart)
 {
     fake_store.definition =
