@@ -113,16 +113,16 @@ static bool text_read(struct mg_slice text, uint8_t ret_bytes[BYTES_MAX], size_t
            *ret_len > MG_SHA256_SIZE;
 }
 
-bool mg_callback_token_make(const struct mg_callback_secrets *secrets, const struct mg_callback *callback,
-                            char ret_token[MG_CALLBACK_TOKEN_SIZE])
+bool mg_callback_token_make(const struct mg_callback_secrets *secrets, int place,
+                            const struct mg_callback *callback, char ret_token[MG_CALLBACK_TOKEN_SIZE])
 {
     uint8_t bytes[MG_HMAC_MAX + NAMED_SIZE];
     char named[NAMED_SIZE];
     int len = snprintf(named, sizeof(named), "%s/%s/%lu", callback->order_id, callback->step,
                        (unsigned long)callback->generation);
     ret_token[0] = '\0';
-    if (secrets->count == 0 || len <= 0 || (size_t)len >= sizeof(named) ||
-        !digest_make(secrets->texts[0], (struct mg_slice){named, (size_t)len}, bytes)) {
+    if (place >= secrets->count || len <= 0 || (size_t)len >= sizeof(named) ||
+        !digest_make(secrets->texts[place], (struct mg_slice){named, (size_t)len}, bytes)) {
         return false;
     }
     memcpy(bytes + MG_SHA256_SIZE, named, (size_t)len);

@@ -1,7 +1,7 @@
 /*
  * The token of a callback: the last part of an address to which a service reports that accepted work is
  * finished. It names the step and proves itself: a gateway that has the secret needs no table of tokens. The
- * same step and generation have the same token as long as the first secret stays (law 8, derived identities).
+ * same step and generation have the same token by the same secret (law 8, derived identities).
  */
 #ifndef MG_WIRE_CALLBACK_TOKEN_H
 #define MG_WIRE_CALLBACK_TOKEN_H
@@ -37,8 +37,9 @@ struct mg_callback {
     uint32_t generation; /* of the key with which the step's do went out */
 };
 
-/* False: no memory. */
-bool mg_callback_token_make(const struct mg_callback_secrets *secrets, const struct mg_callback *callback,
+/* By the secret of that place in the file, from 0. False: no such secret, or no memory. */
+bool mg_callback_token_make(const struct mg_callback_secrets *secrets, int place,
+                            const struct mg_callback *callback,
                             char ret_token[MG_CALLBACK_TOKEN_SIZE]) MG_MUSTCHECK;
 /* False: none of the secrets has made this token. The duration does not depend on the reason. */
 bool mg_callback_token_read(const struct mg_callback_secrets *secrets, struct mg_slice token,

@@ -9,7 +9,8 @@
 
 #include "wire/reply.h"
 
-/* In place of the address when a request's bytes are compared: a renewed secret changes no request. */
+/* In place of the address where the secret is not known, and in a first look at whether a request can be
+ * built. */
 #define CALLBACK_URL_COMPARED "\"callback\""
 
 static void note_fault(struct mg_order_input *input, int step, struct mg_slice why)

@@ -78,17 +78,17 @@ void mg_render_note_missing(struct mg_batch *batch, struct mg_fold *fold)
     }
 }
 
-/* The address for the callback of the running do, as a JSON string in the batch's arena; absent: no memory.
- */
+/* The address for the callback of the running do by the secret of this place, as a JSON string in the batch's
+ * arena; absent: no such secret, or no memory. */
 static struct mg_slice callback_url_make(struct mg_batch *batch, const struct mg_order_record *record,
-                                         const struct mg_request *request, uint32_t generation)
+                                         const struct mg_request *request, uint32_t generation, int place)
 {
     const struct mg_scheduler_options *options = batch->shared->options;
     char token[MG_CALLBACK_TOKEN_SIZE];
     struct mg_callback callback = {.generation = generation};
     memcpy(callback.order_id, record->order_id, sizeof(callback.order_id));
     memcpy(callback.step, request->step, sizeof(callback.step));
-    if (!mg_callback_token_make(options->callback_secrets, &callback, token)) {
+    if (!mg_callback_token_make(options->callback_secrets, place, &callback, token)) {
         return (struct mg_slice){NULL, 0};
     }
     mg_buf_clear(&batch->scratch);
@@ -127,6 +127,35 @@ static bool digest_check(struct mg_fold *fold, int step, enum mg_kind kind, stru
         fold->touched |= UINT64_C(1) << step;
     }
     return true;
+}
+
+/* The address by the secret with which this key has gone out, as long as the file has it: the key carries the
+ * same bytes after the secret was renewed (law 8, derived identities). Without a key that has gone out, or
+ * for one before schema 45, whose bytes were compared without the address: the first secret. */
+static enum mg_render callback_render(struct mg_batch *batch, struct mg_fold *fold, int step,
+                                      struct mg_order_input *input, struct mg_request *request,
+                                      bool is_compared_without)
+{
+    const struct mg_step_record *record = &fold->record->steps[step];
+    int places = record->has_do_digest && !is_compared_without ? MG_CALLBACK_SECRETS_MAX : 1;
+    for (int i = 0; i < places; i++) {
+        struct mg_err err;
+        uint8_t digest[MG_SHA256_SIZE];
+        input->input.callback_url =
+            callback_url_make(batch, fold->record, request, fold->record->order.steps[step].generation, i);
+        if (input->input.callback_url.data == NULL) {
+            return i == 0 ? MG_RENDER_NO_MEMORY : MG_RENDER_CHANGED;
+        }
+        if (request_render(batch, input, step, request, &err) != MG_OK || batch->scratch.failed) {
+            return MG_RENDER_NO_MEMORY;
+        }
+        request->request = mg_buf_slice(&batch->scratch);
+        mg_sha256(request->request, digest);
+        if (places == 1 || memcmp(digest, record->do_digest, sizeof(digest)) == 0) {
+            return MG_RENDER_OK;
+        }
+    }
+    return MG_RENDER_CHANGED;
 }
 
 static bool request_add(struct mg_batch *batch, struct mg_item *item, struct mg_request *request, int step,
@@ -209,19 +238,20 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
     }
     request.request = mg_buf_slice(&batch->scratch);
     request.version = mg_workflow_request_version(workflow, step, state->kind);
-    if (!digest_check(fold, step, state->kind, request.request, is_again)) {
+    bool is_compared = false; /* without the address */
+    if (has_callback && callback_url != NULL) {
+        is_compared = fold->record->steps[step].has_do_digest &&
+                      digest_check(fold, step, state->kind, request.request, is_again);
+        enum mg_render end = callback_render(batch, fold, step, &input, &request, is_compared);
+        if (end == MG_RENDER_NO_MEMORY) {
+            return end;
+        }
+    }
+    if (!is_compared && !digest_check(fold, step, state->kind, request.request, is_again)) {
         if (!is_again) {
             error_note(batch, fold, step, "request_changed", mg_reason_text(MG_REASON_REQUEST_CHANGED));
         }
         return MG_RENDER_CHANGED;
-    }
-    if (has_callback && callback_url != NULL) {
-        input.input.callback_url = callback_url_make(batch, record, &request, state->generation);
-        if (input.input.callback_url.data == NULL ||
-            request_render(batch, &input, step, &request, &err) != MG_OK || batch->scratch.failed) {
-            return MG_RENDER_NO_MEMORY;
-        }
-        request.request = mg_buf_slice(&batch->scratch);
     }
     return request_add(batch, item, &request, step, is_again) ? MG_RENDER_OK : MG_RENDER_NO_MEMORY;
 }

@@ -95,7 +95,7 @@ def a_refusal_by_a_guard_is_shown_with_the_values_of_that_moment(s):
     assert alert["text"].endswith(f"; step charge: {WHOLE}") and alert["error_code"] == "requirement", alert
     show, explain = (s.cluster.tool("order", verb, stopped.order_id).stdout for verb in ("show", "explain"))
     assert f"\n  charge           failed        refused: {WHOLE}\n" in show and f"facts: {WHOLE}\n" in show, show
-    assert "in error: step charge is refused\n" in explain and f": {WHOLE}\nnext: it needs an operator" in explain, explain
+    assert "in error: step charge is refused\n" in explain and f": {WHOLE} (requirement)\nnext: it needs an operator" in explain, explain
     told = s.client.wait_status(hostile, "error")
     assert told["cause"]["code"] == "expression" and "takes more than" in told["cause"]["text"], told
     s.cluster.tool("order", "resume", stopped.order_id, "--set", "/qty=1", "--reason", "the shop has mended it")

@@ -21,7 +21,7 @@ static void token_make(const char *secrets_text, const struct mg_callback *callb
                        char ret_token[MG_CALLBACK_TOKEN_SIZE])
 {
     const struct mg_callback_secrets secrets = secrets_of(secrets_text);
-    ck_assert(mg_callback_token_make(&secrets, callback, ret_token));
+    ck_assert(mg_callback_token_make(&secrets, 0, callback, ret_token));
 }
 
 static bool token_read(const char *secrets_text, struct mg_slice token, struct mg_callback *ret_callback)
@@ -148,8 +148,8 @@ START_TEST(without_a_secret_no_token_is_made_or_read)
     struct mg_callback_secrets none = {.count = 0}, empty = {.count = 1};
     char token[MG_CALLBACK_TOKEN_SIZE];
     struct mg_callback back;
-    ck_assert(!mg_callback_token_make(&none, &CHARGE, token));
-    if (mg_callback_token_make(&empty, &CHARGE, token)) {
+    ck_assert(!mg_callback_token_make(&none, 0, &CHARGE, token));
+    if (mg_callback_token_make(&empty, 0, &CHARGE, token)) {
         ck_assert(!mg_callback_token_read(&none, mg_slice_of(token), &back));
         ck_assert(!token_read(SECRET, mg_slice_of(token), &back));
     }

@@ -18,7 +18,7 @@ const char *stage_traceparent;
 size_t stage_memory_bytes = STAGE_MEMORY_BYTES;
 int stage_exit_code;
 
-static struct mg_scheduler_options options;
+struct mg_scheduler_options stage_options;
 static struct mg_metrics *metrics;
 
 static void on_end(void *arg, int exit_code)
@@ -41,7 +41,7 @@ void stage_start_limited(struct mg_json_limits limits)
     fake_store.definition = STAGE_DEFINITION;
     fake_broker_reset();
     stage_exit_code = -1;
-    options = (struct mg_scheduler_options){.broker = {.url = "amqp://test"},
+    stage_options = (struct mg_scheduler_options){.broker = {.url = "amqp://test"},
                                             .pg_dsn = "",
                                             .instance = "test",
                                             .workflows_dir = "",
@@ -57,7 +57,7 @@ void stage_start_limited(struct mg_json_limits limits)
                                             .spans = stage_spans,
                                             .on_end = on_end};
     metrics = mg_metrics_create();
-    ck_assert_int_eq(mg_scheduler_create(NULL, &options, metrics, NULL, &stage_scheduler, &err), MG_OK);
+    ck_assert_int_eq(mg_scheduler_create(NULL, &stage_options, metrics, NULL, &stage_scheduler, &err), MG_OK);
     fake_store.options.on_state(fake_store.options.arg, true, "");
     fake_broker.options.on_state(fake_broker.options.arg, true, "");
     stage_settle();

@@ -28,6 +28,7 @@ extern const char *stage_traceparent;          /* of submissions; NULL: none */
 extern size_t stage_memory_bytes; /* for messages; before stage_start */
 extern int stage_exit_code;       /* -1: it has not ended */
 
+extern struct mg_scheduler_options stage_options; /* of the scheduler that has started */
 void stage_start(void);
 void stage_start_limited(struct mg_json_limits limits); /* of submissions */
 void stage_finish(void);

@@ -69,6 +69,51 @@ START_TEST(a_callback_before_the_call_may_come_again)
 }
 END_TEST
 
+static struct mg_callback_secrets secrets;
+
+/* The first line of the file, or both. */
+static void secrets_are(const char *first, const char *second)
+{
+    char text[2 * MG_CALLBACK_SECRET_MAX];
+    struct mg_err err;
+    (void)snprintf(text, sizeof(text), "%s\n%s", first, second);
+    ck_assert_int_eq(mg_callback_secrets_parse(mg_slice_of(text), &secrets, &err), MG_OK);
+    stage_options.callback_url = "https://orders.example.com/v1/callbacks";
+    stage_options.callback_secrets = &secrets;
+}
+
+#define OLD_SECRET "0123456789abcdef0123456789abcdef"
+#define NEW_SECRET "fedcba9876543210fedcba9876543210"
+
+/* Law 8, derived identities. Would catch: a service that refuses a key with another body, after the secret was
+ * renewed, and a charge that stands because the refusal is read as a proof. */
+START_TEST(a_key_has_the_same_address_after_the_secret_was_renewed)
+{
+    fake_store.definition = CALLED;
+    secrets_are(OLD_SECRET, "");
+    stage_begin("o1");
+    stage_answer("o1.reserve#1");
+    char body[1024];
+    (void)snprintf(body, sizeof(body), "%s", strstr(fake_broker_last("request")->body, "https://orders"));
+    if (_i == 0) {
+        secrets_are(NEW_SECRET, OLD_SECRET);
+    } else {
+        secrets_are(NEW_SECRET, "");
+    }
+    stage_reply("o1.charge#1 transient no");
+    stage_settle();
+    stage_pass(60000);
+    stage_act("due-1 o1 due step=charge attempt=1 by=s via=makegood.commands.supervisor");
+    if (_i == 0) {
+        const char *again = fake_broker_last("request")->body;
+        ck_assert_ptr_nonnull(strstr(again, "\"attempt\":2"));
+        ck_assert_str_eq(strstr(again, "https://orders"), body);
+    } else {
+        ck_assert_int_eq(stage_step("o1", 1), MG_STEP_FAILED); /* and not other bytes under the key */
+    }
+}
+END_TEST
+
 /* Would catch: money that has moved after the undo without an alert; one alert for each copy. */
 START_TEST(work_that_is_done_after_its_undo_is_an_alert_with_the_body_kept)
 {
@@ -207,6 +252,7 @@ int main(void)
     TCase *tests = tcase_create("callbacks");
     tcase_add_checked_fixture(tests, stage_start, stage_finish);
     tcase_add_test(tests, a_callback_before_the_call_may_come_again);
+    tcase_add_loop_test(tests, a_key_has_the_same_address_after_the_secret_was_renewed, 0, 2);
     tcase_add_test(tests, work_that_is_done_after_its_undo_is_an_alert_with_the_body_kept);
     tcase_add_test(tests, a_second_callback_about_work_that_counts_is_no_alert);
     tcase_add_test(tests, work_of_an_earlier_request_is_an_alert_and_ends_nothing);
