@@ -3,17 +3,17 @@ import {h, badge, bulkLink, number, orderLink, panel, plural, table, when} from 
 import {get, mayAct, post} from "/api.js";
 import {go} from "/app.js";
 import {actButton, copyShow} from "/act.js";
+import {NONE, groupHref} from "/overview.js";
 import {incidentOfCause} from "/report_text.js";
 
 const again = () => go(location.pathname + location.search, {keepsFocus: true});
 const place = (row) => [row.workflow, row.step ?? "the order", row.service].filter(Boolean).join(" / ");
-const failureHref = (row) => `/orders?${new URLSearchParams({state: "error", workflow: row.workflow, step: row.step ?? "", error: row.error ?? ""})}`;
 
 /** The words about this failure alone; the rest of the text is the same for each. */
 const ownText = (row) => (row.workflow && row.text.match(/; step [^:;]+: ([^]*?)(?:; not undone: [^;]*)?$/)?.[1]) || row.text;
 
 function subjectShow(row) {
-  if (row.workflow) return [h("a", {href: failureHref(row)}, row.error ?? row.code.replaceAll("_", " ")), h("div", {class: "soft"}, place(row))];
+  if (row.workflow) return [h("a", {href: groupHref(row)}, row.error ?? row.code.replaceAll("_", " ")), h("div", {class: "soft"}, place(row))];
   if (row.order_id) return orderLink(row.order_id);
   return row.code === "bulk_stopped" ? bulkLink(row.subject) : row.subject;
 }
@@ -21,7 +21,7 @@ function subjectShow(row) {
 /** The report of a cause: its orders, and the acts of operators since it began. */
 export async function incidentShow(cause) {
   const [page, {actions}, {services}] = await Promise.all([
-    cause.workflow ? get("orders", {state: "error", workflow: cause.workflow, step: cause.step, error: cause.error}) : {failures: []},
+    cause.workflow ? get("orders", {state: "error", workflow: cause.workflow, step: cause.step || NONE, error: cause.error}) : {failures: []},
     get("audit", {since: cause.oldest.replace(/\.\d+Z$/, "Z")}), get("services")]);
   copyShow("Incident report", incidentOfCause({cause, orders: page.failures ?? [], actions, services}));
 }

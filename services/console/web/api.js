@@ -36,6 +36,9 @@ export function post(path, body) {
 /** Names one intention of the operator: two requests with the same ticket have one effect. */
 export const ticketMake = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
+/** The same, as the id of a command. */
+export const commandIdMake = () => ticketMake().replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+
 export async function meRead() { return Object.assign(me, await get("me")); }
 export async function login(token) { return Object.assign(me, await post("login", {token})); }
 export async function logout() { return Object.assign(me, await post("logout", {})); }

@@ -1,7 +1,7 @@
 // The acts of an operator about one order: about all of it, one of its steps, or its payload. By the core's judgement the
 // order would take each of them now.
 import {h, badge, plural} from "/dom.js";
-import {mayAct, post} from "/api.js";
+import {commandIdMake, mayAct, post} from "/api.js";
 import {actButton, copyShow} from "/act.js";
 import {jsonDiff, jsonRead, jsonWrite} from "/json_text.js";
 import {clientText, incidentOfOrder} from "/report_text.js";
@@ -18,7 +18,7 @@ const ACTS = [
 
 /** Sends a verb; the same for a second click of one dialog, so the command has one effect. */
 function sender(order, orderId, verb) {
-  const commandId = crypto.randomUUID?.() ?? null;
+  const commandId = commandIdMake();
   return (reason, fields = {}) => post(`orders/${encodeURIComponent(orderId)}/${verb}`, {reason, version: order.version, command_id: commandId, ...fields});
 }
 
@@ -95,7 +95,7 @@ function stepsActs(data, orderId, again) {
 // ---- all of it ----
 
 function signalButton(order, orderId, again) {
-  const commandId = crypto.randomUUID?.() ?? null;
+  const commandId = commandIdMake();
   return actButton("Send signal", {title: `Send a signal: order ${orderId}`, text: "A step that waits for the signal receives it, now or when it comes to wait.",
     fields: [{name: "signal", label: "name of the signal", required: true, autocapitalize: "off", spellcheck: "false"}, {name: "payload", label: "Payload (JSON)", rows: 3, value: "true"}],
     act: (reason, {signal, payload}) => post(`orders/${encodeURIComponent(orderId)}/signal`, {reason, signal, payload: payload ?? "null", command_id: commandId}), done: again});

@@ -112,7 +112,8 @@ function bulk(data) {
   return open.length > 0 && panel("Bulk actions under way", bulkTable(open));
 }
 
-const groupHref = (row) => `/orders?${new URLSearchParams({state: "error", workflow: row.workflow ?? "", step: row.step ?? "", error: row.error ?? ""})}`;
+export const NONE = "-"; // in a filter: no step, or no service
+export const groupHref = (row) => `/orders?${new URLSearchParams({state: "error", workflow: row.workflow ?? "", step: row.step || NONE, error: row.error ?? ""})}`;
 
 export const GROUP_COLUMNS = [
   {name: "error", cell: (row) => h("a", {href: groupHref(row)}, row.error)},
