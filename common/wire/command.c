@@ -13,11 +13,10 @@
 #include "json/reader.h"
 #include "wire/message_write.h"
 
-static const char *const NAMES[] = {"v",       "command_id", "command", "order_id",   "step",
-                                    "attempt", "version",    "seq",     "outcome",    "result",
-                                    "by",      "reason",     "set",     "repeat",     "without_output",
-                                    "signal",  "key",        "payload", "generation", "schedule",
-                                    "slot",    "backfill",   "shown",    NULL};
+static const char *const NAMES[] = {
+    "v",       "command_id", "command",    "order_id", "step", "attempt",  "version",        "seq",
+    "outcome", "result",     "by",         "reason",   "set",  "repeat",   "without_output", "signal",
+    "key",     "payload",    "generation", "schedule", "slot", "backfill", "shown",          NULL};
 static const char *const SET_NAMES[] = {"pointer", "value", NULL};
 
 static const struct {

@@ -23,8 +23,8 @@ bool mg_command_id_is_valid(const char *text, size_t len);
 #define MG_SIGNAL_KEY_MAX   256
 #define MG_SIGNAL_KEY_RIGHT "1 to 256 bytes of UTF-8 without control characters"
 bool mg_signal_key_is_valid(const char *text, size_t len);
-/* What a person was shown of a step that waits: SHA-256, in hex, of the step's name, its attempt and the same of
- * the order's payload as stored, with a newline between them. report_awaiting.sql computes it, too. */
+/* What a person was shown of a step that waits: SHA-256, in hex, of the step's name, its attempt and the same
+ * of the order's payload as stored, with a newline between them. report_awaiting.sql computes it, too. */
 #define MG_SHOWN_SIZE  (2 * MG_SHA256_SIZE + 1)
 #define MG_SHOWN_RIGHT "64 small hexadecimal digits"
 bool mg_shown_is_valid(const char *text, size_t len);

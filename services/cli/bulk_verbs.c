@@ -65,14 +65,7 @@ enum mg_exit_code mg_failure_options_read(const struct mg_cli *cli, struct mg_bu
     const struct mg_bulk_words words = {
         options->workflow, options->step,      options->error,   options->since,
         options->until,    &options->services, &options->labels, NULL};
-    const char *const texts[] = {"workflow",    words.workflow, "step",      words.step,  "error",
-                                 words.error,   "since",        words.since, "until",     words.until};
     char refusal[MG_BULK_REFUSAL_SIZE];
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i += 2) {
-        if (texts[i + 1] != NULL && texts[i + 1][0] == '\0') {
-            return mg_cli_fail(MG_EXIT_USAGE, "--%s: " MG_FILTER_EMPTY, texts[i]);
-        }
-    }
     return mg_bulk_filter_read(&words, ret, refusal) ? MG_EXIT_DONE
                                                      : mg_cli_fail(MG_EXIT_USAGE, "--%s", refusal);
 }

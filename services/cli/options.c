@@ -37,8 +37,9 @@ static const struct {
          "only acts on this order, service, schedule, bulk action or alert"),
     INTEGER(MG_EXTRA_VERSION, version, "if-version", "0", 0, INT64_MAX, "N",
             "act only at version N; 0: at the current version; order cancel and compensate: at any version"),
-    TEXT(MG_EXTRA_STEP | MG_EXTRA_AUDIT, step, "step", NULL, "STEP",
-         "name of the step; of a signal: only for it; order list and bulk start: only failures of this step; -: of none"),
+    TEXT(
+        MG_EXTRA_STEP | MG_EXTRA_AUDIT, step, "step", NULL, "STEP",
+        "name of the step; of a signal: only for it; order list and bulk start: only failures of this step; -: of none"),
     TEXT(MG_EXTRA_OUTCOME, outcome, "outcome", NULL, "done|absent",
          "outcome of the step: done (it took effect) or absent (it did not)"),
     TEXT(MG_EXTRA_OUTCOME, step_result, "result", NULL, "JSON",

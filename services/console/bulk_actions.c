@@ -161,8 +161,8 @@ static const char *start_begin(struct mg_change *change, struct mg_slice body)
     if (!asked_read(body, &asked)) {
         return "verb, workflow, step, service, error, label, rate, ticket: expected short texts";
     }
-    const char *wrong = has_empty(body) ? "a part of the filter: " MG_FILTER_EMPTY
-                                        : start_read(change, body, &asked, &start);
+    const char *wrong =
+        has_empty(body) ? "a part of the filter: " MG_FILTER_EMPTY : start_read(change, body, &asked, &start);
     if (wrong != NULL) {
         return wrong;
     }

@@ -655,9 +655,8 @@ static bool may_operators_sign(struct mg_slice from)
 
 static void wait_write(struct mg_json_writer *json, const struct mg_table *waits, int row)
 {
-    static const char *const texts[] = {"order_id", "workflow", "step",       "signal",    "title",
-                                        "since",    "until",    "on_timeout", "signed_by", "payload",
-                                        "shown"};
+    static const char *const texts[] = {"order_id", "workflow",   "step",      "signal",  "title", "since",
+                                        "until",    "on_timeout", "signed_by", "payload", "shown"};
     static const char *const raws[] = {"counted", "of", "labels"};
     mg_json_element_object(json);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {

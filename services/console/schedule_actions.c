@@ -52,8 +52,8 @@ static void on_plan(void *arg, const struct mg_slot_plan *plan, const struct mg_
 #define RUN_OLD_MS   (INT64_C(60) * 60 * 1000)
 #define RUN_AHEAD_MS (INT64_C(60) * 1000)
 
-/* The moment of the run is a slot like any other: the database's now when the page asked. So a second click, or
- * one after a lost answer, is the same slot and the same order. */
+/* The moment of the run is a slot like any other: the database's now when the page asked. So a second click,
+ * or one after a lost answer, is the same slot and the same order. */
 static void run_begin(struct mg_change *change, int64_t now_ms)
 {
     struct mg_command *command = &change->command;

@@ -80,7 +80,8 @@ struct mg_bulk_filter {
 bool mg_bulk_filter_read(const struct mg_bulk_words *words, struct mg_bulk_filter *ret_filter,
                          char ret_refusal[MG_BULK_REFUSAL_SIZE]);
 /* Of a condition that is given and empty: dropped, it would choose more than was meant. */
-#define MG_FILTER_EMPTY "it is empty; leave it out for any, or write - for a failure without a step or service"
+#define MG_FILTER_EMPTY                                                                                      \
+    "it is empty; leave it out for any, or write - for a failure without a step or service"
 /* Whether the filter has any condition; without one it selects all failures. */
 bool mg_bulk_filter_is_narrow(const struct mg_failure_filter *filter);
 /* False: `word` is not in MG_BULK_VERBS_RIGHT. */

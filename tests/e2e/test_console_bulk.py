@@ -164,7 +164,7 @@ def failures_without_a_step_are_chosen_alone(s):
               "stop_above": "10", "orders": 1}
     console.post("bulk", {**wanted, "step": ""}, status=400)
     empty = s.cluster.tool("bulk", "start", "compensate", "--workflow", "pay", "--step", "", "--reason", WHY, check=False)
-    assert empty.returncode == 2 and "--step: it is empty" in empty.stderr, empty
+    assert empty.returncode == 2 and "--step is empty" in empty.stderr, empty
     bulk_id = console.post("bulk", wanted)["bulk_id"]
     wait_ended(s, bulk_id, "done")
     s.wait_state(own, "compensated")

@@ -325,7 +325,8 @@ START_TEST(a_schedule_is_paused_resumed_and_run)
     assert_answer(&request, 200, "version 8");
     request = change("/api/v1/schedules/nightly/run", ACK_BODY);
     (void)fake_send(&request);
-    const struct mg_slot_row later = {.is_found = true, .definition = row.definition, .now_ms = 3600000 + 7001};
+    const struct mg_slot_row later = {
+        .is_found = true, .definition = row.definition, .now_ms = 3600000 + 7001};
     fake.schedule_read(question_take(FAKE_SCHEDULE), &later, NULL);
     assert_answer(&request, 400, "the moment at which the page asked");
     request = change("/api/v1/schedules/nightly/run", "{\"reason\":\"seen to\",\"slot\":6400}");

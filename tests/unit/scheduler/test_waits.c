@@ -114,8 +114,8 @@ START_TEST(a_wait_without_a_key_ends_without_a_look)
 }
 END_TEST
 
-#define TWO_WAITS                                                                                             \
-    "{\"workflow\":\"two\",\"version\":1,\"on_failure\":\"error\",\"steps\":["                                \
+#define TWO_WAITS                                                                                            \
+    "{\"workflow\":\"two\",\"version\":1,\"on_failure\":\"error\",\"steps\":["                               \
     "{\"step\":\"small\",\"wait\":{\"signal\":\"approved\",\"within\":\"10s\"}},"                            \
     "{\"step\":\"large\",\"wait\":{\"signal\":\"approved\",\"within\":\"10s\"}}]}"
 
