@@ -100,8 +100,8 @@ const char *mg_console_json_read(struct mg_change *change, const char *name, str
     return NULL;
 }
 
-/* The name and the payload of a signal, and what the operator was shown of its step. NULL: they are valid;
- * else the reason for a refusal. */
+/* The name and the payload of a signal, and the question that its page showed. NULL: they are valid; else the
+ * reason for a refusal. */
 static const char *signal_read(struct mg_change *change, struct mg_slice body)
 {
     struct mg_command *command = &change->command;

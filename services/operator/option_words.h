@@ -79,7 +79,7 @@ struct mg_bulk_filter {
 /* False: `ret_refusal` names the wrong parameter and the expected form. */
 bool mg_bulk_filter_read(const struct mg_bulk_words *words, struct mg_bulk_filter *ret_filter,
                          char ret_refusal[MG_BULK_REFUSAL_SIZE]);
-/* Of a condition that is given and empty: dropped, it would choose more than was meant. */
+/* The refusal of an empty condition: without it the filter would choose more than was meant. */
 #define MG_FILTER_EMPTY                                                                                      \
     "it is empty; leave it out for any, or write - for a failure without a step or service"
 /* Whether the filter has any condition; without one it selects all failures. */

@@ -133,7 +133,7 @@ static bool answered(const char *text)
            strstr(fake_broker_last("command_result")->body, text) != NULL;
 }
 
-/* Would catch: the answer of a stale page that approves another question, which nobody was shown. */
+/* Would catch: the answer of a stale page that approves another question, which it did not show. */
 START_TEST(an_answer_counts_only_for_the_question_that_was_shown)
 {
     char small[MG_SHOWN_SIZE];

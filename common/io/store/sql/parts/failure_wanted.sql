@@ -1,4 +1,4 @@
--- Whether a failure is wanted. '' is any, and '-' of a step or service is none: the failure of an order itself. An error is a whole code, the class of codes (http_422 of http_422/SOLD_OUT), or a
+-- Whether a failure is wanted. '' is any; '-' as a step or service: those without one. An error is a whole code, the class of codes (http_422 of http_422/SOLD_OUT), or a
 -- service's own code (SOLD_OUT). Services are names separated by blanks. Labels are JSON, an object of texts, which
 -- must all match. Few orders have the labels: by the rarest of these most are passed by without a look at their
 -- labels.
