@@ -1,7 +1,7 @@
--- Whether a failure is wanted. '' is any; '-' as a step or service: those without one. An error is a whole code, the class of codes (http_422 of http_422/SOLD_OUT), or a
--- service's own code (SOLD_OUT). Services are names separated by blanks. Labels are JSON, an object of texts, which
--- must all match. Few orders have the labels: by the rarest of these most are passed by without a look at their
--- labels.
+-- Whether a failure is wanted. '' is any; '-' as a step or service: those without one. An error is a whole code, the
+-- class of codes (http_422 of http_422/SOLD_OUT), or a service's own code (SOLD_OUT). Services are names separated by
+-- blanks. Labels are JSON, an object of texts, which must all match. Few orders have the labels: by the rarest of
+-- these most are passed by without a look at their labels.
 (:'workflow'::text = '' OR f.workflow = :'workflow'::text)
     AND (:'step'::text = '' OR coalesce(nullif(f.step, ''), '-') = :'step'::text)
     AND (
