@@ -13,22 +13,34 @@ struct trial {
 };
 
 /* A verb about the whole order that leaves it in error has changed nothing. */
-static bool is_taken(const struct trial *trial, struct mg_cause cause)
+static bool is_taken_as(const struct trial *trial, struct mg_cause cause, struct mg_order *ret_after)
 {
-    struct mg_order order;
     struct mg_decision decision;
-    memcpy(&order, trial->order, mg_order_size(trial->order));
-    enum mg_verdict verdict = mg_order_decide(trial->plan, trial->context, &cause, &order, &decision);
+    memcpy(ret_after, trial->order, mg_order_size(trial->order));
+    enum mg_verdict verdict = mg_order_decide(trial->plan, trial->context, &cause, ret_after, &decision);
     bool is_of_step = cause.step >= 0;
-    return verdict == MG_GO && (is_of_step || order.state != MG_ORDER_ERROR);
+    return verdict == MG_GO && (is_of_step || ret_after->state != MG_ORDER_ERROR);
 }
 
-static bool is_settled_by(const struct trial *trial, int step, enum mg_outcome outcome)
+static bool is_taken(const struct trial *trial, struct mg_cause cause)
 {
-    return is_taken(
-        trial, (struct mg_cause){.kind = MG_CAUSE_SETTLE,
-                                 .step = step,
-                                 .settle = {.outcome = outcome, .has_result = outcome == MG_OUTCOME_DONE}});
+    struct mg_order after;
+    return is_taken_as(trial, cause, &after);
+}
+
+static void settle_try(const struct trial *trial, int step, struct mg_verbs *verbs)
+{
+    struct mg_cause cause = {
+        .kind = MG_CAUSE_SETTLE, .step = step, .settle = {.outcome = MG_OUTCOME_DONE, .has_result = true}};
+    uint64_t bit = UINT64_C(1) << step;
+    struct mg_order after;
+    verbs->can_settle |= is_taken_as(trial, cause, &after) ? bit : 0;
+    cause.settle = (struct mg_cause_settle){.outcome = MG_OUTCOME_ABSENT};
+    if (is_taken_as(trial, cause, &after)) {
+        verbs->can_settle |= bit;
+        verbs->can_absent |= bit;
+        verbs->absent[step] = after.steps[step].state;
+    }
 }
 
 void mg_verbs_find(const struct mg_plan *plan, const struct mg_context *context, const struct mg_order *order,
@@ -47,9 +59,7 @@ void mg_verbs_find(const struct mg_plan *plan, const struct mg_context *context,
                              .kind = MG_CAUSE_RESUME, .step = -1, .resume = {.is_output_waived = true}});
     for (int i = 0; i < order->step_count; i++) {
         uint64_t bit = UINT64_C(1) << i;
-        bool is_settled =
-            is_settled_by(&trial, i, MG_OUTCOME_DONE) || is_settled_by(&trial, i, MG_OUTCOME_ABSENT);
-        ret_verbs->can_settle |= is_settled ? bit : 0;
+        settle_try(&trial, i, ret_verbs);
         ret_verbs->can_skip |=
             is_taken(&trial, (struct mg_cause){.kind = MG_CAUSE_SKIP, .step = i}) ? bit : 0;
         ret_verbs->can_repeat |=

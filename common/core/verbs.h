@@ -11,6 +11,8 @@ struct mg_verbs {
     bool can_resume, can_restart, can_compensate, can_cancel;
     bool can_finish;                           /* resume without its output */
     uint64_t can_settle, can_skip, can_repeat; /* bit i: of step i */
+    uint64_t can_absent;                       /* settle it as absent; one of can_settle */
+    enum mg_step_state absent[MG_STEPS_MAX];   /* the state of such a step after it */
 };
 
 /* `context`: as at the moment of the command; a result that a settle would bring counts as known. */

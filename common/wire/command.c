@@ -12,11 +12,10 @@
 #include "json/reader.h"
 #include "wire/message_write.h"
 
-static const char *const NAMES[] = {"v",       "command_id", "command", "order_id",   "step",
-                                    "attempt", "version",    "seq",     "outcome",    "result",
-                                    "by",      "reason",     "set",     "repeat",     "without_output",
-                                    "signal",  "key",        "payload", "generation", "schedule",
-                                    "slot",    "backfill",   NULL};
+static const char *const NAMES[] = {
+    "v",       "command_id", "command",    "order_id", "step", "attempt",  "version",        "seq",
+    "outcome", "result",     "by",         "reason",   "set",  "repeat",   "without_output", "signal",
+    "key",     "payload",    "generation", "schedule", "slot", "backfill", "shown",          NULL};
 static const char *const SET_NAMES[] = {"pointer", "value", NULL};
 
 static const struct {
@@ -71,6 +70,26 @@ bool mg_signal_key_is_valid(const char *text, size_t len)
     return len > 0 && len <= MG_SIGNAL_KEY_MAX;
 }
 
+bool mg_shown_is_valid(const char *text, size_t len)
+{
+    return len == MG_SHOWN_SIZE - 1 && strspn(text, "0123456789abcdef") >= len;
+}
+
+static void digest_write(struct mg_slice bytes, char ret_text[MG_SHOWN_SIZE])
+{
+    uint8_t digest[MG_SHA256_SIZE];
+    mg_sha256(bytes, digest);
+    *mg_hex_write(digest, sizeof(digest), ret_text) = '\0';
+}
+
+void mg_shown_make(const char *step, uint32_t attempt, struct mg_slice payload, char ret_shown[MG_SHOWN_SIZE])
+{
+    char of_payload[MG_SHOWN_SIZE], text[MG_NAME_MAX + MG_SHOWN_SIZE + 16];
+    digest_write(payload, of_payload);
+    (void)snprintf(text, sizeof(text), "%s\n%u\n%s", step, attempt, of_payload);
+    digest_write(mg_slice_of(text), ret_shown);
+}
+
 enum mg_class mg_signal_payload_check(struct mg_slice text, struct mg_err *err)
 {
     struct mg_json_limits limits = MG_JSON_LIMITS_DATA;
@@ -87,8 +106,9 @@ static void signal_write(struct mg_json_writer *json, const struct mg_command *c
 {
     mg_message_put_text_if(json, "key", command->key);
     mg_message_put_text_if(json, "signal", command->signal);
+    mg_message_put_text_if(json, "step", command->step);
+    mg_message_put_text_if(json, "shown", command->shown);
     if (command->signal[0] == '\0') {
-        mg_message_put_text(json, "step", command->step);
         mg_json_member_int(json, "generation", command->generation);
     }
     if (command->payload.data != NULL) {
@@ -241,11 +261,12 @@ static void refuse_foreign(const struct mg_json_object *object, const char *comm
  * either the order or a key. */
 static void read_signal(const struct mg_json_object *object, struct mg_command *command)
 {
-    bool is_callback = mg_json_get(object, "step", MG_OPTIONAL).data != NULL;
-    const char *sort = is_callback ? "signal with a step" : "signal without a step";
+    bool is_callback = mg_json_get(object, "generation", MG_OPTIONAL).data != NULL;
+    const char *sort = is_callback ? "signal with a generation" : "signal without a generation";
 
     refuse_foreign(object, sort, "signal", !is_callback);
     refuse_foreign(object, sort, "key", !is_callback);
+    refuse_foreign(object, sort, "shown", !is_callback);
     refuse_foreign(object, sort, "generation", is_callback);
     if (is_callback) {
         mg_json_get_name(object, "step", MG_REQUIRED, command->step);
@@ -255,9 +276,14 @@ static void read_signal(const struct mg_json_object *object, struct mg_command *
         mg_json_get_name(object, "signal", MG_REQUIRED, command->signal);
         mg_json_get_checked(object, "key", MG_OPTIONAL, mg_signal_key_is_valid, MG_SIGNAL_KEY_RIGHT,
                             command->key, sizeof(command->key));
+        mg_json_get_name(object, "step", MG_OPTIONAL, command->step);
+        mg_json_get_checked(object, "shown", MG_OPTIONAL, mg_shown_is_valid, MG_SHOWN_RIGHT, command->shown,
+                            sizeof(command->shown));
     }
     if (command->key[0] != '\0') {
         refuse_foreign(object, "signal with a key", "order_id", false);
+        refuse_foreign(object, "signal with a key", "step", false);
+        refuse_foreign(object, "signal with a key", "shown", false);
     }
     command->payload = mg_json_get(object, "payload", MG_OPTIONAL);
     if (command->payload.data == NULL) {
@@ -299,6 +325,7 @@ static void read_by_kind(const struct mg_json_object *object, int index, struct 
     refuse_foreign(object, word, "signal", is_signal);
     refuse_foreign(object, word, "key", is_signal);
     refuse_foreign(object, word, "payload", is_signal);
+    refuse_foreign(object, word, "shown", is_signal);
     refuse_foreign(object, word, "attempt", COMMANDS[index].has_attempt);
     refuse_foreign(object, word, "generation", is_signal || COMMANDS[index].has_generation);
     refuse_foreign(object, word, "seq", COMMANDS[index].has_seq);

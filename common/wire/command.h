@@ -24,6 +24,13 @@ bool mg_command_id_is_valid(const char *text, size_t len);
 #define MG_SIGNAL_KEY_MAX   256
 #define MG_SIGNAL_KEY_RIGHT "1 to 256 bytes of UTF-8 without control characters"
 bool mg_signal_key_is_valid(const char *text, size_t len);
+/* What a person was shown of a step that waits: SHA-256, in hex, of the step's name, its attempt and the same
+ * of the order's payload as stored, with a newline between them. report_awaiting.sql computes it, too. */
+#define MG_SHOWN_SIZE  (2 * MG_SHA256_SIZE + 1)
+#define MG_SHOWN_RIGHT "64 small hexadecimal digits"
+bool mg_shown_is_valid(const char *text, size_t len);
+void mg_shown_make(const char *step, uint32_t attempt, struct mg_slice payload,
+                   char ret_shown[MG_SHOWN_SIZE]);
 /* Bytes of a payload: it becomes the result of a step, which has this bound, too. */
 #define MG_SIGNAL_PAYLOAD_MAX MG_COMMAND_RESULT_MAX
 /* Whether a text can be the payload of a signal: JSON that within a command keeps the limits of messages. */
@@ -36,7 +43,8 @@ struct mg_command {
      * RELEASE */
     enum mg_cause_kind kind;
     char order_id[MG_ORDER_ID_MAX + 1]; /* "": a signal with a key */
-    /* overdue, due, settle, skip; resume with is_repeat; signal of a service, a callback; "" else */
+    /* overdue, due, settle, skip; resume with is_repeat; callback; signal to an order that names its step; ""
+     * else */
     char step[MG_NAME_MAX + 1];
     uint32_t attempt;        /* overdue, due; 0 else */
     uint64_t version;        /* the version that was the basis of the decision; 0: not given */
@@ -56,6 +64,7 @@ struct mg_command {
     } sets[MG_COMMAND_SETS_MAX];     /* pointer: plain text; borrowed from body/arena */
     char signal[MG_NAME_MAX + 1];    /* signal: its name; "": a callback */
     char key[MG_SIGNAL_KEY_MAX + 1]; /* signal: in place of the order's id */
+    char shown[MG_SHOWN_SIZE];       /* signal: it counts only for the step as it was shown; "": for any */
     struct mg_slice payload;         /* signal: any JSON, borrowed from the body; not given: null */
     /* callback: of the key with which the step's do went out; turn: of the order, when it took its place */
     uint32_t generation;

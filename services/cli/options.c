@@ -37,8 +37,9 @@ static const struct {
          "only acts on this order, service, schedule, bulk action or alert"),
     INTEGER(MG_EXTRA_VERSION, version, "if-version", "0", 0, INT64_MAX, "N",
             "act only at version N; 0: at the current version; order cancel and compensate: at any version"),
-    TEXT(MG_EXTRA_STEP | MG_EXTRA_AUDIT, step, "step", NULL, "STEP",
-         "name of the step; order list and bulk start: only failures of this step"),
+    TEXT(
+        MG_EXTRA_STEP | MG_EXTRA_AUDIT, step, "step", NULL, "STEP",
+        "name of the step; of a signal: only for it; order list and bulk start: only failures of this step; -: of none"),
     TEXT(MG_EXTRA_OUTCOME, outcome, "outcome", NULL, "done|absent",
          "outcome of the step: done (it took effect) or absent (it did not)"),
     TEXT(MG_EXTRA_OUTCOME, step_result, "result", NULL, "JSON",
@@ -75,7 +76,7 @@ static const struct {
          "queue that holds the messages"),
     LIST(
         MG_EXTRA_SERVICE | MG_EXTRA_BULK | MG_EXTRA_FAILURE | MG_EXTRA_DEV, services, "service", "NAME",
-        "service to declare or check; order list and bulk start: only failures of this service; dev: service "
+        "service to declare or check; order list and bulk start: only failures of this service; -: of none; dev: service "
         "to call, as NAME=URL or a service file"),
     LIST(MG_EXTRA_FAILURE | MG_EXTRA_BULK, labels, "label", "NAME=VALUE",
          "only orders with this label; several: orders with all of them"),

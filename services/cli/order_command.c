@@ -301,8 +301,19 @@ enum mg_exit_code mg_cli_order_ids_check(const struct mg_cli *cli)
     return MG_EXIT_DONE;
 }
 
+/* Whether there is such an order. */
+static enum mg_exit_code order_look(struct mg_cli *cli, const char *order_id)
+{
+    struct mg_command command = {.kind = MG_CAUSE_CANCEL}; /* at any version */
+    (void)snprintf(command.order_id, sizeof(command.order_id), "%s", order_id);
+    return version_read(cli, &command);
+}
+
 enum mg_exit_code mg_verb_order_command(struct mg_cli *cli)
 {
     enum mg_exit_code code = mg_cli_order_ids_check(cli);
+    for (int i = 0; cli->words.count > 1 && i < cli->words.count && code == MG_EXIT_DONE; i++) {
+        code = order_look(cli, cli->words.items[i]); /* of several all, before the first is changed */
+    }
     return code == MG_EXIT_DONE ? mg_cli_each(cli, order_command) : code;
 }

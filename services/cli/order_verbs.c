@@ -37,7 +37,7 @@ const struct mg_verb MG_ORDER_VERBS[] = {
      "compensates all steps of an order", MG_CAUSE_COMPENSATE},
     {"order", "cancel", "ORDER...", 1, MG_LIST_MAX, CHANGES_ORDER, MG_PRINTS_ONE, mg_verb_order_command,
      "cancels an order and compensates its steps", MG_CAUSE_CANCEL},
-    {"order", "signal", "ORDER NAME", 2, 2, MG_EXTRA_REASON | MG_EXTRA_SIGNAL, MG_PRINTS_ONE,
+    {"order", "signal", "ORDER NAME", 2, 2, MG_EXTRA_REASON | MG_EXTRA_SIGNAL | MG_EXTRA_STEP, MG_PRINTS_ONE,
      mg_verb_order_signal, "sends an order a signal, for which one of its steps may wait", 0},
     {"order", "release", "ORDER...", 1, MG_LIST_MAX, CHANGES_ORDER, MG_PRINTS_ONE, mg_verb_order_command,
      "lets the next order of its line go, though this one is in error", MG_CAUSE_RELEASE},

@@ -29,7 +29,7 @@ const struct mg_manual_entry MG_EXAMPLES[] = {
     {"makegood order compensate ORDER --reason \"the customer withdrew\"", "undoes an order that has ended"},
     {"makegood order cancel ORDER --reason \"the customer withdrew\"",
      "cancels an order that is still running"},
-    {"makegood order signal ORDER approved --payload '{\"limit\": 500}' --reason \"by phone\"",
+    {"makegood order signal ORDER approved --step approve --payload '{\"limit\": 500}' --reason \"by phone\"",
      "sends an order a signal"},
     {"makegood order release ORDER --reason \"the next ones must not wait\"",
      "lets the next order of the same line go"},

@@ -141,6 +141,17 @@ static const char *start_read(struct mg_change *change, struct mg_slice body, co
     return NULL;
 }
 
+static bool has_empty(struct mg_slice body)
+{
+    static const char *const members[] = {"/workflow", "/step", "/error", "/service", "/label"};
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        if (mg_slice_is(mg_json_find(body, members[i]), "\"\"")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const char *start_begin(struct mg_change *change, struct mg_slice body)
 {
     struct asked asked;
@@ -150,7 +161,8 @@ static const char *start_begin(struct mg_change *change, struct mg_slice body)
     if (!asked_read(body, &asked)) {
         return "verb, workflow, step, service, error, label, rate, ticket: expected short texts";
     }
-    const char *wrong = start_read(change, body, &asked, &start);
+    const char *wrong =
+        has_empty(body) ? "a part of the filter: " MG_FILTER_EMPTY : start_read(change, body, &asked, &start);
     if (wrong != NULL) {
         return wrong;
     }

@@ -78,7 +78,7 @@ static const struct {
     {"schedules", true, mg_query_schedule, ""},
     {"bulk", false, mg_query_bulk_list, ""},
     {"bulk", true, mg_query_bulk, "result after"},
-    {"choice", false, mg_query_choice, FILTERS},
+    {"choice", false, mg_query_choice, "workflow step service error label"},
     {"find", false, mg_query_find, "text"},
     {"waiting", false, mg_query_waiting, "signal workflow order after"},
 };

@@ -100,7 +100,8 @@ const char *mg_console_json_read(struct mg_change *change, const char *name, str
     return NULL;
 }
 
-/* The name and the payload of a signal. NULL: they are valid; else the reason for a refusal. */
+/* The name and the payload of a signal, and the question that its page showed. NULL: they are valid; else the
+ * reason for a refusal. */
 static const char *signal_read(struct mg_change *change, struct mg_slice body)
 {
     struct mg_command *command = &change->command;
@@ -108,6 +109,10 @@ static const char *signal_read(struct mg_change *change, struct mg_slice body)
     if (!mg_document_text(body, "/signal", command->signal, sizeof(command->signal)) ||
         !mg_name_is_valid(command->signal, strlen(command->signal))) {
         return "signal: expected the name of a signal";
+    }
+    if (!mg_document_text(body, "/shown", command->shown, sizeof(command->shown)) ||
+        (command->shown[0] != '\0' && !mg_shown_is_valid(command->shown, strlen(command->shown)))) {
+        return "shown: expected that of the page; reload the page";
     }
     return quoted.data == NULL ? NULL : mg_console_json_read(change, "payload", quoted, &command->payload);
 }

@@ -135,6 +135,13 @@ static bool labels_read(struct mg_page *page, char ret_json[MG_PARAM_SIZE])
 
 static bool filter_read(struct mg_page *page, struct filter *ret)
 {
+    static const char *const names[] = {"workflow", "step", "service", "error", "label", "since", "until"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *text = mg_http_exchange_query(page->request, names[i]);
+        if (text != NULL && text[0] == '\0') {
+            return refuse(page, "%s: " MG_FILTER_EMPTY, names[i]);
+        }
+    }
     return param_read(page, "state", &ret->state) && param_read(page, "workflow", &ret->workflow) &&
            param_read(page, "step", &ret->step) && param_read(page, "service", &ret->service) &&
            param_read(page, "error", &ret->error) && param_read(page, "after", &ret->after) &&
@@ -666,8 +673,8 @@ static bool may_operators_sign(struct mg_slice from)
 
 static void wait_write(struct mg_json_writer *json, const struct mg_table *waits, int row)
 {
-    static const char *const texts[] = {"order_id", "workflow", "step",       "signal",    "title",
-                                        "since",    "until",    "on_timeout", "signed_by", "payload"};
+    static const char *const texts[] = {"order_id", "workflow",   "step",      "signal",  "title", "since",
+                                        "until",    "on_timeout", "signed_by", "payload", "shown"};
     static const char *const raws[] = {"counted", "of", "labels"};
     mg_json_element_object(json);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {

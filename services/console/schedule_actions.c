@@ -34,13 +34,23 @@ static void on_plan(void *arg, const struct mg_slot_plan *plan, const struct mg_
     }
 }
 
-/* The moment of the run is the database's now: a slot like any other. */
+/* A dialog may be open for an hour. A database that takes the other's place may have an earlier clock. */
+#define RUN_OLD_MS   (INT64_C(60) * 60 * 1000)
+#define RUN_AHEAD_MS (INT64_C(60) * 1000)
+
+/* The moment of the run is a slot like any other: the database's now when the page asked. So a second click,
+ * or one after a lost answer, is the same slot and the same order. */
 static void run_begin(struct mg_change *change, int64_t now_ms)
 {
     struct mg_command *command = &change->command;
+    int64_t slot_ms = command->slot_ms;
     char order_id[MG_UUID_SIZE];
-    mg_schedule_order_id(change->id, now_ms, order_id);
-    *command = (struct mg_command){.kind = MG_CAUSE_FIRE, .slot_ms = now_ms};
+    if (slot_ms < now_ms - RUN_OLD_MS || slot_ms > now_ms + RUN_AHEAD_MS) {
+        mg_change_end(change, 400, "slot: expected the moment at which the page asked; reload the page");
+        return;
+    }
+    mg_schedule_order_id(change->id, slot_ms, order_id);
+    *command = (struct mg_command){.kind = MG_CAUSE_FIRE, .slot_ms = slot_ms};
     mg_uuid_random(command->command_id);
     (void)snprintf(command->order_id, sizeof(command->order_id), "%s", order_id);
     memcpy(command->schedule, change->id, strlen(change->id) + 1); /* a valid name fits */
@@ -79,6 +89,7 @@ const char *mg_console_schedule_change(struct mg_change *change, struct mg_slice
     if (!is_run && change->version == 0) {
         return "version: expected the version of the schedule as shown";
     }
+    change->command.slot_ms = (int64_t)mg_member_number(body, "/slot");
     if (is_pause) {
         schedule_change(change, NULL);
     } else {

@@ -77,6 +77,12 @@ void mg_operator_verbs_write_json(struct mg_json_writer *json, const struct mg_t
         names_write(json, "settle", workflow, verbs.can_settle);
         names_write(json, "skip", workflow, verbs.can_skip);
         names_write(json, "repeat", workflow, verbs.can_repeat);
+        mg_json_member_object(json, "absent");
+        for (uint64_t left = verbs.can_settle & verbs.can_absent; left != 0; left &= left - 1) {
+            int step = __builtin_ctzll(left);
+            mg_json_member_word(json, workflow->steps[step].name, mg_step_state_name(verbs.absent[step]));
+        }
+        mg_json_object_end(json);
         mg_json_object_end(json);
     }
     mg_workflow_destroy(workflow);

@@ -232,7 +232,8 @@ static bool services_read(const struct mg_list *list, char ret_text[MG_BULK_SERV
     ret_text[0] = '\0';
     for (int i = 0; list != NULL && i < list->count; i++) {
         const char *name = list->items[i];
-        if (!mg_name_is_valid(name, strlen(name)) || len + strlen(name) + 2 > MG_BULK_SERVICES_MAX) {
+        bool is_name = mg_name_is_valid(name, strlen(name)) || strcmp(name, MG_FAILURE_NONE) == 0;
+        if (!is_name || len + strlen(name) + 2 > MG_BULK_SERVICES_MAX) {
             (void)snprintf(ret_refusal, MG_BULK_REFUSAL_SIZE,
                            "service %.80s: invalid name, or too many services", name);
             return false;

@@ -79,6 +79,9 @@ struct mg_bulk_filter {
 /* False: `ret_refusal` names the wrong parameter and the expected form. */
 bool mg_bulk_filter_read(const struct mg_bulk_words *words, struct mg_bulk_filter *ret_filter,
                          char ret_refusal[MG_BULK_REFUSAL_SIZE]);
+/* The refusal of an empty condition: without it the filter would choose more than was meant. */
+#define MG_FILTER_EMPTY                                                                                      \
+    "it is empty; leave it out for any, or write - for a failure without a step or service"
 /* Whether the filter has any condition; without one it selects all failures. */
 bool mg_bulk_filter_is_narrow(const struct mg_failure_filter *filter);
 /* False: `word` is not in MG_BULK_VERBS_RIGHT. */

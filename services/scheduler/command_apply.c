@@ -45,7 +45,7 @@ static bool is_allowed(const struct mg_delivery *delivery, const struct mg_comma
         [MG_COMMANDER_CLIENT] = "ignored a command that is no signal, from a client",
         [MG_COMMANDER_CALLBACK] = "ignored a command that is no callback, from a gateway"};
     enum mg_commander commander = mg_topology_commander(delivery->exchange, NULL);
-    bool is_signal = command->kind == MG_CAUSE_SIGNAL, is_callback = is_signal && command->step[0] != '\0';
+    bool is_signal = command->kind == MG_CAUSE_SIGNAL, is_callback = is_signal && command->signal[0] == '\0';
     if ((commander == MG_COMMANDER_OPERATOR && !is_callback) ||
         (commander == MG_COMMANDER_SUPERVISOR && is_supervisors(command->kind)) ||
         (commander == MG_COMMANDER_GATEWAY && command->kind == MG_CAUSE_CANCEL) ||
@@ -63,7 +63,7 @@ static bool is_allowed(const struct mg_delivery *delivery, const struct mg_comma
 static const char *operator_fault(const struct mg_delivery *delivery, const struct mg_command *command)
 {
     struct mg_slice client;
-    bool is_signal = command->kind == MG_CAUSE_SIGNAL && command->step[0] == '\0';
+    bool is_signal = command->kind == MG_CAUSE_SIGNAL && command->signal[0] != '\0';
     return is_signal && mg_topology_commander(delivery->exchange, &client) != MG_COMMANDER_CLIENT
                ? mg_signal_by_fault(command->by)
                : NULL;

@@ -25,7 +25,7 @@
 struct mg_slice mg_signal_identity(struct mg_batch *batch, const struct mg_command *command,
                                    struct mg_slice client)
 {
-    if (command->step[0] != '\0') {
+    if (command->signal[0] == '\0') {
         return mg_slice_of(
             mg_arena_printf(batch->arena, "callback.%s/%s", command->step, command->command_id));
     }
@@ -74,6 +74,7 @@ static struct mg_slice sender_find(struct mg_batch *batch, const struct mg_item 
 struct places {
     bool is_named;   /* a step waits for its name */
     bool is_awaited; /* and has not ended */
+    bool is_meant;   /* and is as the sender was shown it */
     int step;        /* the one that takes or keeps it of its sender; -1: none */
 };
 
@@ -98,20 +99,37 @@ static int rank_of(const struct mg_fold *fold, int step, const struct mg_signal 
     return means_something(fold, step, signal->payload, why) ? 3 : 2;
 }
 
-static void places_find(const struct mg_fold *fold, const char *name, const struct mg_signal *signal,
-                        struct places *ret)
+/* Whether the step is still the question that the sender was shown. */
+static bool is_as_shown(const struct mg_fold *fold, int step, const char *shown)
+{
+    char now[MG_SHOWN_SIZE];
+    const struct mg_step *at = &fold->record->order.steps[step];
+    if (shown[0] == '\0' || !mg_step_is_open(at)) {
+        return shown[0] == '\0';
+    }
+    mg_shown_make(fold->workflow->workflow->steps[step].name, at->attempt, fold->record->payload, now);
+    return strcmp(now, shown) == 0;
+}
+
+static void places_find(const struct mg_fold *fold, const struct mg_command *command,
+                        const struct mg_signal *signal, struct places *ret)
 {
     const struct mg_workflow *workflow = fold->workflow->workflow;
     int best = 0;
     *ret = (struct places){.step = -1};
     for (int i = 0; i < workflow->plan.step_count; i++) {
         const struct mg_signal_wait *wait = workflow->steps[i].signal;
-        if (wait == NULL || strcmp(wait->name, name) != 0) {
+        bool is_other = command->step[0] != '\0' && strcmp(workflow->steps[i].name, command->step) != 0;
+        if (wait == NULL || strcmp(wait->name, command->signal) != 0 || is_other) {
             continue;
         }
         int rank = rank_of(fold, i, signal);
         ret->is_named = true;
         ret->is_awaited = ret->is_awaited || rank > 0;
+        if (!is_as_shown(fold, i, command->shown)) {
+            continue;
+        }
+        ret->is_meant = true;
         if (rank > best && mg_signal_may_send(signal->by, fold->record, wait)) {
             best = rank;
             ret->step = i;
@@ -301,13 +319,18 @@ static void signal_apply(struct mg_batch *batch, struct mg_item *item)
         fold->has_failed = true;
         return;
     }
-    places_find(fold, command->signal, &arrival.signal, &places);
+    places_find(fold, command, &arrival.signal, &places);
     if (!places.is_named) {
         answer_invalid(batch, item, false, "no step of the order's workflow waits for this signal");
         return;
     }
     if (!places.is_awaited) {
         answer(batch, item, MG_SIGNAL_LATE, "late: no step of the order waits for this signal any more");
+        return;
+    }
+    if (!places.is_meant) {
+        answer(batch, item, MG_SIGNAL_REFUSED,
+               "the question has changed since it was shown: look at the order again");
         return;
     }
     if (places.step < 0) {
@@ -360,7 +383,7 @@ void mg_signal_apply(struct mg_batch *batch, struct mg_item *item)
 {
     if (mg_fold_is_known(batch, item)) {
         answer(batch, item, MG_SIGNAL_DUPLICATE, "this signal has come before");
-    } else if (item->command->step[0] != '\0') {
+    } else if (item->command->signal[0] == '\0') {
         callback_apply(batch, item);
     } else {
         signal_apply(batch, item);

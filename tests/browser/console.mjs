@@ -413,6 +413,19 @@ test("a person is asked, answers with a button and with JSON, and sees each refu
   await visitor.leave(/status of 400/);
 });
 
+test("a question that is gone is no longer on its page, and its open dialog answers nothing", async () => {
+  const id = await waiting(), visitor = await Visitor.login("operator"), dialog = visitor.page.getByRole("dialog");
+  await visitor.open(`/waiting/${id}`);
+  await buttonOf(visitor.page, "Approve").click();
+  await dialog.getByLabel(WHY).fill(REASON);
+  await tool(["order", "cancel", id, "--reason", REASON]);
+  await dialog.getByText("The question has changed, or is answered").waitFor();
+  assert.equal(await dialog.locator("button[type=submit]").isDisabled(), true);
+  await dialog.getByRole("button", {name: "Close"}).click();
+  await visitor.sees("This order does not wait for a signal now.");
+  await visitor.leave();
+});
+
 test("by the keyboard alone a person finds all that waits, and rejects an order", async () => {
   const id = await waiting(), visitor = await Visitor.login("operator"), {keyboard} = visitor.page;
   await keyboard.press("g");

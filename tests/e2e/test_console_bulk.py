@@ -5,7 +5,7 @@ import concurrent.futures
 import json
 import uuid
 
-from harness import scenario
+from harness import scenario, step
 from test_bulk import ORDERS, PAY, assert_asked_once, assert_gentle, bulk, driver, fail, results, resumes, wait_ended
 from test_console import Console
 
@@ -145,3 +145,28 @@ def a_console_killed_in_the_middle_of_a_bulk_action_goes_on(s):
     said = [row["verb"] for row in s.rows("SELECT verb FROM operator_action ORDER BY action_id")]
     assert said == ["bulk start", "bulk pause", "bulk resume"], said
     s.wait(lambda: f":{left.process.pid}:" in driver(s), "the one that is left drives")
+
+
+@scenario(services=("payment",))
+def failures_without_a_step_are_chosen_alone(s):
+    """Would catch: a bulk action of failures of the orders themselves that takes those of their steps, too; an empty part of a filter
+    that chooses all; a verb for several orders that changes the first, although the second is unknown."""
+    s.load_workflow("pay", [step("charge", "payment")], on_failure="error", output={"to": "${/payload/to}"})
+    own = s.client.submit("pay", {"n": 1})
+    s.wait_state(own, "error")
+    at_step, = fail(s, 1)
+    console = Console(s)
+    console.login("operator")
+    assert [console.get("choice?workflow=pay" + more)["orders"] for more in ("", "&step=-", "&step=charge", "&service=-")] == [2, 1, 1, 1]
+    for query in ("choice?workflow=pay&step=", "choice?workflow=&step=-", "choice?workflow=pay&since=1h"):
+        assert console.ask("GET", "/api/v1/" + query)[0] == 400, query
+    wanted = {"workflow": "pay", "step": "-", "verb": "compensate", "reason": WHY, "ticket": uuid.uuid4().hex, "canary": "0", "rate": "100",
+              "stop_above": "10", "orders": 1}
+    console.post("bulk", {**wanted, "step": ""}, status=400)
+    empty = s.cluster.tool("bulk", "start", "compensate", "--workflow", "pay", "--step", "", "--reason", WHY, check=False)
+    assert empty.returncode == 2 and "--step is empty" in empty.stderr, empty
+    bulk_id = console.post("bulk", wanted)["bulk_id"]
+    wait_ended(s, bulk_id, "done")
+    s.wait_state(own, "compensated")
+    unknown = s.cluster.tool("order", "compensate", at_step.order_id, "unknown-1", "--reason", WHY, check=False)
+    assert unknown.returncode != 0 and s.state(at_step) == "error", unknown

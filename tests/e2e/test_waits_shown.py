@@ -118,3 +118,39 @@ def two_people_approve_on_the_console_and_each_is_recorded(s):
         who: "the customer is known" for who in ("otto", "ann")}
     s.cluster.tool("order", "cancel", order.order_id, "--reason", "enough seen")
     s.client.wait_status(order, "cancelled")
+
+
+@scenario(services=("payment",))
+def an_answer_counts_only_for_the_question_that_was_shown(s):
+    """Would catch: an old page that approves the next question of the order, and one that signs a payload which another operator has repaired."""
+    s.load_workflow("twice", [signal_step("small", title="10 EUR?", within="200s"), signal_step("large", title="1000000 EUR?", within="200s", after=["small"]),
+                              step("charge", "payment", after=[])], on_failure="error")
+    s.remote("payment").switch("decline")
+    order = s.client.submit("twice", {"amount": 10})
+    s.wait_step(order, "small", "waiting")
+    s.wait_state(order, "error")
+    console = Console(s)
+    console.login("operator")
+
+    def answer(row, status=200):
+        given = console.post(f"orders/{order.order_id}/signal", {"reason": "as shown", "signal": "approved", "payload": "true", "shown": row["shown"]}, status)
+        return given["text" if status == 200 else "error"]
+
+    def row():
+        return console.get(f"waiting?order={order.order_id}")["waiting"][0]
+
+    before = row()
+    s.remote("payment").switch("order")
+    s.cluster.tool("order", "resume", order.order_id, "--set", "/amount=1000000", "--reason", "other operators repair it")
+    changed = "the question has changed since it was shown"
+    assert changed in answer(before, 409) and "shown: expected" in answer({"shown": "x"}, 400)
+    s.wait(lambda: row()["shown"] != before["shown"], "the page shows the new payload")
+    small = row()
+    assert answer(small) == "the signal is taken: its step is done"
+    s.wait_step(order, "large", "waiting")
+    assert changed in answer(small, 409)
+    late = s.cluster.tool("order", "signal", order.order_id, "approved", "--step", "small", "--reason", "as shown", check=False)
+    assert late.returncode != 0 and "late" in late.stderr and s.step(order, "large")["state"] == "waiting", late
+    s.wait(lambda: row()["step"] == "large", "the page shows the next question")
+    assert answer(row()) == "the signal is taken: its step is done"
+    s.client.wait_status(order, "processed")

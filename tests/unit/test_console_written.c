@@ -318,30 +318,32 @@ END_TEST
 START_TEST(waits_have_their_buttons)
 {
     static const char *const columns[] = {"order_id", "signal",  "counted", "of",
-                                          "from",     "choices", "payload"};
+                                          "from",     "choices", "payload", "shown"};
     static const char *const ours[] = {"o-1",
                                        "approved",
                                        "1",
                                        "2",
                                        "[\"client:psp\", \"operator\"]",
                                        "{\"Yes\": {\"limit\": 14.00}, \"No\": false}",
-                                       "{\"total\": 7.50}"};
-    static const char *const theirs[] = {"o-2", "settled", "0", "1", "[\"client\"]", NULL, NULL};
+                                       "{\"total\": 7.50}",
+                                       "5f"};
+    static const char *const theirs[] = {"o-2", "settled", "0", "1", "[\"client\"]", NULL, NULL, NULL};
     tables_clear();
-    rows_put(0, 1, 7, columns, ours);
+    rows_put(0, 1, 8, columns, ours);
     render(mg_query_waiting, NULL);
     ck_assert_ptr_nonnull(strstr(out.data, "{\"waiting\": [{\"order_id\": \"o-1\", \"workflow\": null, "));
     ck_assert_ptr_nonnull(strstr(
         out.data,
-        "\"payload\": \"{\\\"total\\\": 7.50}\", \"counted\": 1, \"of\": 2, \"labels\": null, "
+        "\"payload\": \"{\\\"total\\\": 7.50}\", \"shown\": \"5f\", \"counted\": 1, \"of\": 2, \"labels\": null, "
         "\"may_sign\": true, \"choices\": [{\"word\": \"Yes\", \"payload\": \"{\\\"limit\\\": 14.00}\"}, "
         "{\"word\": \"No\", \"payload\": \"false\"}]}], \"next\": null}"));
     mg_buf_clear(&out);
     tables_clear();
-    rows_put(0, 1, 7, columns, theirs);
+    rows_put(0, 1, 8, columns, theirs);
     render(mg_query_waiting, NULL);
-    ck_assert_ptr_nonnull(strstr(out.data, "\"payload\": null, \"counted\": 0, \"of\": 1, \"labels\": null, "
-                                           "\"may_sign\": false, \"choices\": []}]"));
+    ck_assert_ptr_nonnull(
+        strstr(out.data, "\"payload\": null, \"shown\": null, \"counted\": 0, \"of\": 1, \"labels\": null, "
+                         "\"may_sign\": false, \"choices\": []}]"));
     mg_buf_clear(&out);
     page_put(0, NULL, "1/o-9/0");
     render(mg_query_waiting, NULL);

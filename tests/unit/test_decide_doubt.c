@@ -415,6 +415,8 @@ START_TEST(only_verbs_that_would_be_taken_are_found)
     struct mg_verbs found = verbs();
     ck_assert(!found.can_resume && !found.can_restart && !found.can_compensate && !found.can_cancel);
     ck_assert_uint_eq(found.can_settle, 2);
+    ck_assert_uint_eq(found.can_absent, 2);
+    ck_assert_int_eq(found.absent[1], MG_STEP_PENDING); /* its request would go out again */
     ck_assert_uint_eq(found.can_skip, 0);
     ck_assert_uint_eq(found.can_repeat, 0);
     ck_assert_int_eq(order.state, MG_ORDER_ERROR);

@@ -452,6 +452,10 @@ START_TEST(a_signal_comes_back_with_its_address_and_payload)
         {.order_id = "o-1", .signal = "approved"},
         {.key = "invoice/17 \xe2\x80\x93 Z\xc3\xbcrich", .signal = "paid"},
         {.order_id = "o-1", .step = "charge", .generation = UINT32_MAX},
+        {.order_id = "o-1", .signal = "approved", .step = "approve"},
+        {.order_id = "o-1",
+         .signal = "approved",
+         .shown = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"},
     };
     struct mg_command back = {0}, command = SIGNALS[_i];
     command.kind = MG_CAUSE_SIGNAL;
@@ -465,6 +469,7 @@ START_TEST(a_signal_comes_back_with_its_address_and_payload)
     ck_assert_str_eq(back.order_id, command.order_id);
     ck_assert_str_eq(back.key, command.key);
     ck_assert_str_eq(back.signal, command.signal);
+    ck_assert_str_eq(back.shown, command.shown);
     ck_assert_str_eq(back.step, command.step);
     ck_assert_uint_eq(back.generation, command.generation);
     ck_assert(mg_slice_is(back.payload, "{\"amount\": 14.00}"));
@@ -639,7 +644,7 @@ int main(void)
     tcase_add_test(tests, a_status_carries_its_output_as_it_is);
     tcase_add_test(tests, an_alert_comes_back);
     tcase_add_loop_test(tests, a_command_comes_back_with_what_belongs_to_it, 0, COUNT(COMMANDS));
-    tcase_add_loop_test(tests, a_signal_comes_back_with_its_address_and_payload, 0, 3);
+    tcase_add_loop_test(tests, a_signal_comes_back_with_its_address_and_payload, 0, 5);
     tcase_add_test(tests, a_signal_without_a_payload_has_null);
     tcase_add_test(tests, a_payload_of_a_signal_has_at_most_64_kib);
     tcase_add_test(tests, an_invalid_command_is_not_written);

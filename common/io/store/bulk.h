@@ -12,7 +12,8 @@
 /* Maximum of open bulk actions; the runner reads each several times a second. */
 #define MG_BULK_OPEN_MAX 16
 
-/* Selects open failures of orders; "": any. Moments as for MG_REPORT_FAILURES. */
+/* Selects open failures of orders; "": any; MG_FAILURE_NONE as a step or service: those without one. Moments
+ * as for MG_REPORT_FAILURES. */
 struct mg_failure_filter {
     const char *workflow, *step;
     const char *error;    /* a part of the error's text */
@@ -20,6 +21,7 @@ struct mg_failure_filter {
     const char *since, *until;
     const char *labels; /* a JSON object of texts; all must match */
 };
+#define MG_FAILURE_NONE "-" /* no name has it */
 /* All parts together. The index of open bulk actions has them as JSON, and holds no key above 2,704 bytes. */
 #define MG_FAILURE_FILTER_MAX 2048
 

@@ -40,7 +40,9 @@ export function copyShow(title, text) {
   return dialog;
 }
 
-function open({title, text, fields = [], isHarm = false, isImpossible = false, preview = null, act, done}) {
+const LOOK_MS = 500;
+
+function open({title, text, fields = [], isHarm = false, isImpossible = false, preview = null, fault = () => "", act, done}) {
   const failed = h("p", {class: "failed", role: "alert"}), shown = h("div", {class: "preview", "aria-live": "polite"});
   const reason = h("textarea", {id: "act-reason", name: "reason", required: true, minlength: REASON_MIN, maxlength: REASON_MAX,
     oninput: ({target}) => target.setCustomValidity(isTooLong(target.value) ? `At most ${REASON_MAX} bytes; a letter outside ASCII takes two or more.` : "")});
@@ -69,6 +71,13 @@ function open({title, text, fields = [], isHarm = false, isImpossible = false, p
   h("div", {}, h("label", {for: "act-reason"}, "Reason (recorded with your name)"), reason), failed,
   h("div", {class: "row"}, h("button", {type: "button", onclick: () => dialog.close()}, "Close"), confirm));
   const dialog = dialogShow(form, preview !== null);
+  const timer = setInterval(() => {
+    if (!dialog.isConnected) clearInterval(timer);
+    else if (fault() !== "") {
+      failed.textContent = fault();
+      confirm.disabled = true;
+    }
+  }, LOOK_MS);
   look();
   (fields.length > 0 ? form.elements[fields[0].name] : reason).focus();
 }
@@ -76,7 +85,8 @@ function open({title, text, fields = [], isHarm = false, isImpossible = false, p
 /**
  * act(reason, fields) makes the change and resolves with the answer; done(answer) shows the result. prepare() resolves
  * with further options that need a request first; the dialog shows its error instead of the question. preview(fields)
- * returns {content, isReady}: the effects of the change, and whether it can be made.
+ * returns {content, isReady}: the effects of the change, and whether it can be made. fault() is the reason why it cannot be
+ * made any more; "": it can.
  */
 export function actButton(name, {prepare = async () => ({}), ...options}) {
   let isPreparing = false; // instead of `disabled`, which would lose the focus

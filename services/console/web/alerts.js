@@ -3,7 +3,7 @@ import {h, ago, badge, bulkLink, number, orderLink, panel, plural, table, words}
 import {get, mayAct, post} from "/api.js";
 import {reload} from "/app.js";
 import {actButton, copyShow} from "/act.js";
-import {causeHref} from "/overview.js";
+import {NONE, causeHref} from "/overview.js";
 import {incidentOfCause} from "/report_text.js";
 import {countLink} from "/workflows.js";
 
@@ -21,7 +21,7 @@ function subjectShow(row) {
 /** The report of a cause: its orders, and the acts of operators since it began. */
 export async function incidentShow(cause) {
   const [page, {actions}, {services}] = await Promise.all([
-    cause.workflow ? get("orders", {state: "error", workflow: cause.workflow, step: cause.step, error: cause.error}) : {failures: []},
+    cause.workflow ? get("orders", {state: "error", workflow: cause.workflow, step: cause.step || NONE, error: cause.error}) : {failures: []},
     get("audit", {since: cause.oldest.replace(/\.\d+Z$/, "Z")}), get("services")]);
   copyShow("Incident report", incidentOfCause({cause, orders: page.failures ?? [], actions, services}));
 }

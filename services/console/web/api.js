@@ -33,11 +33,11 @@ export function post(path, body) {
   return call(path, {method: "POST", headers: {"Content-Type": "application/json", "X-Makegood-CSRF": me.csrf}, body: JSON.stringify(body)});
 }
 
-/** Names one dialog or form: a second click in it is the same command. */
-export const clickMake = () => crypto.randomUUID?.() ?? null;
-
 /** Names one intention of the operator: two requests with the same ticket have one effect. */
 export const ticketMake = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** The same, as the id of a command. */
+export const commandIdMake = () => ticketMake().replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 
 export async function meRead() { return Object.assign(me, await get("me")); }
 export async function login(token) { return Object.assign(me, await post("login", {token})); }

@@ -3,15 +3,15 @@ import {h, number, orderLink, panel, plural, table} from "/dom.js";
 import {get, mayAct, post, ticketMake} from "/api.js";
 import {go} from "/app.js";
 import {actButton} from "/act.js";
-import {GROUP_COLUMNS} from "/overview.js";
+import {GROUP_COLUMNS, NONE} from "/overview.js";
 import {incidentShow} from "/alerts.js";
 
 const NOT_KNOWN = "not known"; // of failures recorded by an earlier version
 
-/** The filter of a bulk action for one group, with the names of the tool's options. */
+/** The filter of a bulk action for one group, with the names of the tool's options. Without its "-" it would choose other groups, too. */
 function filterOf(row, label) {
-  const known = Object.entries({workflow: row.workflow, step: row.step, service: row.service, error: row.error, label});
-  return Object.fromEntries(known.filter(([name, value]) => value && !(name === "service" && value === NOT_KNOWN)));
+  const {workflow, error} = row, service = row.service || NONE;
+  return {workflow, step: row.step || NONE, error, ...(service !== NOT_KNOWN && {service}), ...(label && {label})};
 }
 
 function choiceText(choice, row) {

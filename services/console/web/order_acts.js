@@ -1,7 +1,7 @@
 // The acts of an operator about one order: about all of it, one of its steps, or its payload. By the core's judgement the
 // order would take each of them now.
 import {h, badge, plural} from "/dom.js";
-import {clickMake, mayAct, post} from "/api.js";
+import {commandIdMake, mayAct, post} from "/api.js";
 import {actButton, copyShow} from "/act.js";
 import {jsonDiff, jsonRead, jsonWrite} from "/json_text.js";
 import {clientText, incidentOfOrder} from "/report_text.js";
@@ -18,7 +18,7 @@ const ACTS = [
 
 /** Sends a verb; the same for a second click of one dialog, so the command has one effect. */
 function sender(order, orderId, verb) {
-  const commandId = clickMake();
+  const commandId = commandIdMake();
   return (reason, fields = {}) => post(`orders/${encodeURIComponent(orderId)}/${verb}`, {reason, version: order.version, command_id: commandId, ...fields});
 }
 
@@ -57,9 +57,12 @@ function repairButton(order, orderId, payload, again) {
 
 // ---- one step ----
 
-function settleButton(order, orderId, step, again) {
+const ABSENT = {failed: "it fails, and its request is not sent again", undone: "it needs no undo any more", skipped: "it stays skipped"}; // by its state then
+
+function settleButton(order, orderId, step, absent, again) {
   const send = sender(order, orderId, "settle");
-  return actButton("Settle", {title: `Settle step ${step}`, text: "You record the outcome of the step, as you know it from the service. No request is sent for it.",
+  const then = absent === undefined ? "refused now" : ABSENT[absent] ?? "its request is sent again when the order goes on";
+  return actButton("Settle", {title: `Settle step ${step}`, text: `You record the outcome of the step, as you know it from the service. Done: it counts as executed, and is undone if the order turns back. Absent: ${then}.`,
     fields: [{name: "outcome", label: "outcome", choices: [["done", "done: it took effect"], ["absent", "absent: it had no effect"]]},
       {name: "result", label: "result of a step that is done (JSON), if its undo or later steps refer to it", rows: 3}],
     act: (reason, {outcome, result}) => send(reason, {step, outcome, ...(outcome === "done" && result ? {result} : {})}), done: again});
@@ -81,7 +84,7 @@ function repeatButton(order, orderId, step, again) {
 function stepActs(data, step, orderId, again) {
   const {verbs, dossier: {order}} = data;
   const has = (verb) => (verbs?.[verb] ?? []).includes(step);
-  const buttons = [has("settle") && settleButton(order, orderId, step, again), has("skip") && skipButton(order, orderId, step, again),
+  const buttons = [has("settle") && settleButton(order, orderId, step, verbs.absent?.[step], again), has("skip") && skipButton(order, orderId, step, again),
     has("repeat") && repeatButton(order, orderId, step, again)].filter(Boolean);
   return mayAct() && data.archived_on === "" && buttons.length > 0 ? h("span", {class: "row"}, buttons) : null;
 }
@@ -95,7 +98,7 @@ function stepsActs(data, orderId, again) {
 // ---- all of it ----
 
 function signalButton(order, orderId, again) {
-  const commandId = clickMake();
+  const commandId = commandIdMake();
   return actButton("Send signal", {title: `Send a signal: order ${orderId}`, text: "A step that waits for the signal receives it, now or when it comes to wait.",
     fields: [{name: "signal", label: "name of the signal", required: true, autocapitalize: "off", spellcheck: "false"}, {name: "payload", label: "Payload (JSON)", rows: 3, value: "true"}],
     act: (reason, {signal, payload}) => post(`orders/${encodeURIComponent(orderId)}/signal`, {reason, signal, payload: payload ?? "null", command_id: commandId}), done: again});

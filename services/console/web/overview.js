@@ -116,7 +116,8 @@ function bulk(data) {
   return open.length > 0 && panel("Bulk actions under way", bulkTable(open));
 }
 
-export const causeHref = ({workflow, step, error}) => ordersHref({state: "error", workflow: workflow ?? "", step: step ?? "", error: error ?? ""});
+export const NONE = "-"; // in a filter: no step, or no service
+export const causeHref = ({workflow, step, error}) => ordersHref({state: "error", workflow: workflow ?? "", step: step || NONE, error: error ?? ""});
 
 export const GROUP_COLUMNS = [
   {name: "error", cell: (row) => h("a", {href: causeHref(row)}, row.error)},

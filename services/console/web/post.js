@@ -1,6 +1,6 @@
 // Posts an order. The form is made from the workflow's input; without one the payload is written as JSON.
 import {h, bytes, panel} from "/dom.js";
-import {clickMake, get, mayAct, post} from "/api.js";
+import {commandIdMake, get, mayAct, post} from "/api.js";
 import {go} from "/app.js";
 import {actButton} from "/act.js";
 
@@ -65,7 +65,7 @@ function form(workflow, input) {
     return names.length > 0 ? {text: `These fields are still empty: ${names.join(", ")}.`, isImpossible: true} : {};
   };
   const look = () => shown.replaceChildren(bytes("payload", text()));
-  const commandId = clickMake(); // a second click posts the same order
+  const commandId = commandIdMake(); // a second click posts the same order
   look();
   return panel(`Workflow ${workflow.name}, version ${workflow.version}`,
     h("form", {class: "input", oninput: look, onsubmit: (event) => event.preventDefault()},

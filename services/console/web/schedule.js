@@ -12,7 +12,8 @@ function buttons(schedule) {
     schedule.is_paused
       ? actButton("Resume", {title: `Resume schedule ${schedule.schedule}`, text: "It makes orders again, from its next slot on. The slots of the pause are past.", act: send("resume", {version}), done: reload})
       : actButton("Pause", {title: `Pause schedule ${schedule.schedule}`, text: "It makes no order until it is resumed. Its orders under way continue.", act: send("pause", {version}), done: reload}),
-    actButton("Run now", {title: `Run schedule ${schedule.schedule} now`, text: "It makes an order now, as if this moment were a slot. While an earlier order has not ended, its overlap decides.", act: send("run", {}), done: reload}));
+    actButton("Run now", {title: `Run schedule ${schedule.schedule} now`, text: "It makes an order now, as if this moment were a slot. While an earlier order has not ended, its overlap decides.", done: reload,
+      prepare: async () => ({act: send("run", {slot: Math.round((await get("overview")).now_ms)})})})); // one dialog, one slot: a second click makes no second order
 }
 
 export async function show({main, path}) {

@@ -335,11 +335,17 @@ START_TEST(a_schedule_is_paused_resumed_and_run)
     assert_answer(&request, 200, "version 8");
     request = change("/api/v1/schedules/nightly/run", ACK_BODY);
     (void)fake_send(&request);
+    const struct mg_slot_row later = {
+        .is_found = true, .definition = row.definition, .now_ms = 3600000 + 7001};
+    fake.schedule_read(question_take(FAKE_SCHEDULE), &later, NULL);
+    assert_answer(&request, 400, "the moment at which the page asked");
+    request = change("/api/v1/schedules/nightly/run", "{\"reason\":\"seen to\",\"slot\":6400}");
+    (void)fake_send(&request);
     fake.schedule_read(question_take(FAKE_SCHEDULE), &row, NULL);
     answer_note(NULL);
     ck_assert_str_eq(fake.verb, "schedule run");
     ck_assert_int_eq(fake.command.kind, MG_CAUSE_FIRE);
-    ck_assert_int_eq(fake.command.slot_ms, 7000);
+    ck_assert_int_eq(fake.command.slot_ms, 6400); /* a second click is the same slot */
     ck_assert_str_eq(fake.command.schedule, "nightly");
     const struct mg_command_result result = {.verdict = MG_COMMAND_DONE};
     answer_command(&result);

@@ -8,6 +8,7 @@
 
 #include "../suite.h"
 #include "stage.h"
+#include "wire/command.h"
 
 #define APPROVED(more)                                                                                        \
     "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"approve\",\"wait\":{\"signal\":\"approved\"," \
@@ -131,6 +132,77 @@ START_TEST(a_wait_without_a_key_ends_without_a_look)
 }
 END_TEST
 
+#define TWO_WAITS                                                                                            \
+    "{\"workflow\":\"two\",\"version\":1,\"on_failure\":\"error\",\"steps\":["                               \
+    "{\"step\":\"small\",\"wait\":{\"signal\":\"approved\",\"within\":\"10s\"}},"                            \
+    "{\"step\":\"large\",\"wait\":{\"signal\":\"approved\",\"within\":\"10s\"}}]}"
+
+/* The question of a step as a page shows it now. */
+static const char *shown_of(const char *step, uint32_t attempt)
+{
+    static char shown[MG_SHOWN_SIZE];
+    mg_shown_make(step, attempt, fake_store_order("o1")->payload, shown);
+    return shown;
+}
+
+static bool answered(const char *text)
+{
+    return fake_broker_last("command_result") != NULL &&
+           strstr(fake_broker_last("command_result")->body, text) != NULL;
+}
+
+/* Would catch: the answer of a stale page that approves another question, which it did not show. */
+START_TEST(an_answer_counts_only_for_the_question_that_was_shown)
+{
+    char small[MG_SHOWN_SIZE];
+    fake_store.definition = TWO_WAITS;
+    submit("");
+    snprintf(small, sizeof(small), "%s", shown_of("small", 1));
+    stage_act("s-1 o1 signal signal=approved by=ann to=tool shown=\"%s\"", shown_of("large", 1));
+    ck_assert(answered("the question has changed since it was shown"));
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+    stage_act("s-2 o1 signal signal=approved by=ann to=tool shown=\"%s\"", small);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+    stage_act("s-3 o1 signal signal=approved by=bob to=tool shown=\"%s\"", small);
+    ck_assert(answered("\"signal\":\"refused\"") && answered("the question has changed since it was shown"));
+    ck_assert_int_eq(stage_step("o1", 1), MG_STEP_WAITING);
+    stage_act("s-2 o1 signal signal=approved by=ann to=tool shown=\"%s\"", small);
+    ck_assert(answered("\"signal\":\"duplicate\"")); /* its answer may have been lost */
+    stage_act("s-4 o1 signal signal=approved by=bob to=tool shown=\"%s\"", shown_of("large", 1));
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
+}
+END_TEST
+
+/* Would catch: a signature under a payload that another operator has put there meanwhile. */
+START_TEST(an_answer_counts_only_for_the_payload_that_was_shown)
+{
+    char before[MG_SHOWN_SIZE];
+    fake_store.definition = TWO_WAITS;
+    submit("");
+    mg_shown_make("small", 1, mg_slice_of("{\"items\":[\"ch_0\"]}"), before);
+    stage_act("s-1 o1 signal signal=approved by=ann to=tool shown=\"%s\"", before);
+    ck_assert(answered("the question has changed since it was shown"));
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+}
+END_TEST
+
+/* Would catch: an operator's signal for one step that ends the next one of the same signal. */
+START_TEST(a_signal_that_names_its_step_is_for_no_other)
+{
+    fake_store.definition = TWO_WAITS;
+    submit("");
+    stage_act("s-1 o1 signal signal=approved step=small by=ann to=tool");
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+    stage_act("s-2 o1 signal signal=approved step=small by=bob to=tool");
+    ck_assert(answered("\"signal\":\"late\""));
+    ck_assert_int_eq(stage_step("o1", 1), MG_STEP_WAITING);
+    stage_act("s-3 o1 signal signal=approved step=smal by=bob to=tool");
+    ck_assert(answered("no step of the order's workflow waits for this signal"));
+    stage_act("s-4 o1 signal signal=approved step=large by=bob to=tool");
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("waits");
@@ -142,6 +214,9 @@ int main(void)
     tcase_add_test(tests, a_wait_is_no_status_for_other_clients);
     tcase_add_test(tests, a_wait_is_not_over_while_a_signal_is_kept_for_it);
     tcase_add_test(tests, a_wait_without_a_key_ends_without_a_look);
+    tcase_add_test(tests, an_answer_counts_only_for_the_question_that_was_shown);
+    tcase_add_test(tests, an_answer_counts_only_for_the_payload_that_was_shown);
+    tcase_add_test(tests, a_signal_that_names_its_step_is_for_no_other);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

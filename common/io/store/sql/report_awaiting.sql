@@ -4,7 +4,8 @@
 -- its name and its place in a definition, without a look at its order; for a signal of no definition no step is read.
 --
 -- What is asked, and how long the step waits, stands in its definition; of a damaged one these columns are NULL.
--- `payload` is that of the order if it has no more than $payload_max bytes; 0: never.
+-- `payload` is that of the order if it has no more than $payload_max bytes; 0: never. `shown` names the question for the
+-- schedulers, as mg_shown_make does: an answer to another one is refused.
 -- In this folder: psql -f report_awaiting.sql, with the values below.
 \set signal ''
 \set workflow ''
@@ -48,7 +49,7 @@ WITH passed AS MATERIALIZED (
         WHERE s.order_id = nullif(:'order_id'::text, '') AND s.reason = 'awaiting_signal'
     ),
     placed AS MATERIALIZED (
-        SELECT s.*, t.due_at, t.open, p.workflow, p.workflow_version, p.revision
+        SELECT s.*, t.due_at, t.open, t.attempt, p.workflow, p.workflow_version, p.revision
         FROM matched s
         JOIN order_step t ON t.order_id = s.order_id AND t.step = s.step
         CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = s.order_id OFFSET 0) p
@@ -100,7 +101,12 @@ SELECT s.order_id, s.workflow, s.workflow_version, s.step, s.wait->>'signal' AS 
         SELECT CASE WHEN length(o.payload::text) <= :'payload_max'::text::bigint THEN makegood_json(o.payload) END
         FROM orders o
         WHERE o.order_id = s.order_id AND o.revision = s.revision
-    ) AS payload, p.next
+    ) AS payload,
+    (
+        SELECT encode(sha256(convert_to(concat_ws(E'\n', s.step, s.attempt, encode(sha256(convert_to(o.payload, 'UTF8')), 'hex')), 'UTF8')), 'hex')
+        FROM orders o
+        WHERE o.order_id = s.order_id AND o.revision = s.revision AND :'payload_max'::text <> '0'
+    ) AS shown, p.next
 FROM page p
 LEFT JOIN shown s ON true
 ORDER BY s.since COLLATE "C", s.order_id, s.position;

@@ -1,13 +1,14 @@
--- Whether a failure is wanted. An error is a whole code, the class of codes (http_422 of http_422/SOLD_OUT), or a
--- service's own code (SOLD_OUT). Services are names separated by blanks. Labels are JSON, an object of texts, which
--- must all match. Few orders have the labels: by the rarest of these most are passed by without a look at their
--- labels.
-(:'workflow'::text = '' OR f.workflow = :'workflow'::text) AND (:'step'::text = '' OR f.step = :'step'::text)
+-- Whether a failure is wanted. '' is any; '-' as a step or service: those without one. An error is a whole code, the
+-- class of codes (http_422 of http_422/SOLD_OUT), or a service's own code (SOLD_OUT). Services are names separated by
+-- blanks. Labels are JSON, an object of texts, which must all match. Few orders have the labels: by the rarest of
+-- these most are passed by without a look at their labels.
+(:'workflow'::text = '' OR f.workflow = :'workflow'::text)
+    AND (:'step'::text = '' OR coalesce(nullif(f.step, ''), '-') = :'step'::text)
     AND (
         :'error'::text = '' OR f.error = :'error'::text OR starts_with(f.error, :'error'::text || '/')
         OR right(f.error, length(:'error'::text) + 1) = '/' || :'error'::text
     )
-    AND (:'services'::text = '' OR f.service = ANY (string_to_array(:'services'::text, ' ')))
+    AND (:'services'::text = '' OR coalesce(nullif(f.service, ''), '-') = ANY (string_to_array(:'services'::text, ' ')))
     AND (
         CASE WHEN :'labels'::text = '' THEN true
             WHEN (SELECT r.orders FROM :rarest r) < 10000
