@@ -57,11 +57,11 @@ enum mg_exit_code mg_verb_order_signal(struct mg_cli *cli)
         return mg_cli_fail(MG_EXIT_USAGE, MG_CLI_NO_ORDER_ID, order_id, MG_ORDER_ID_MAX);
     }
     (void)snprintf(command.order_id, sizeof(command.order_id), "%s", order_id);
-    const char *step = cli->options.step;
-    if (step != NULL && !mg_name_is_valid(step, strlen(step))) {
+    const char *step = mg_option_text(cli->options.step);
+    if (step[0] != '\0' && !mg_name_is_valid(step, strlen(step))) {
         return mg_cli_fail(MG_EXIT_USAGE, "--step %s: no step has such a name", step);
     }
-    (void)snprintf(command.step, sizeof(command.step), "%s", mg_option_text(step));
+    (void)snprintf(command.step, sizeof(command.step), "%s", step);
     return signal_send(cli, cli->words.items[1], &command);
 }
 

@@ -39,7 +39,8 @@ def each_member_of_each_body_of_the_console_has_its_type(s):
     good = {"token": TOKENS["operator"][1], "reason": "the test wants it", "version": int(s.process(order)["version"]), "command_id": str(uuid.uuid4()), "for": "10m",
             "concurrency": "2", "rate": "5", "verb": "resume", "workflow": "pay", "step": "charge", "service": "payment", "error": "http", "label": "a=b",
             "canary": "5", "stop_above": "10", "ticket": uuid.uuid4().hex, "orders": 1, "signal": "approved", "payload": "true", "queue": "orders.rejected", "mark": "x",
-            "set": '{"/n": 1}', "repeat": "charge", "without_output": "no", "outcome": "done", "result": "1", "order_id": "by-hand"}
+            "set": '{"/n": 1}', "repeat": "charge", "without_output": "no", "outcome": "done", "result": "1", "order_id": "by-hand",
+            "shown": "0" * 64, "slot": 1}
     before, faults, count = kept(s), [], 0
     for noun, verb, texts, numbers in bodies():
         body = {name: good[name] for name in texts + numbers}

@@ -152,5 +152,5 @@ def an_answer_counts_only_for_the_question_that_was_shown(s):
     late = s.cluster.tool("order", "signal", order.order_id, "approved", "--step", "small", "--reason", "as shown", check=False)
     assert late.returncode != 0 and "late" in late.stderr and s.step(order, "large")["state"] == "waiting", late
     s.wait(lambda: row()["step"] == "large", "the page shows the next question")
-    assert answer(row()) == "the signal is taken: its step is done"
+    assert "taken" in s.cluster.tool("order", "signal", order.order_id, "approved", "--reason", "of whichever step waits").stdout
     s.client.wait_status(order, "processed")

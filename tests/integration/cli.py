@@ -638,7 +638,7 @@ class Answers(Case):
 
     def test_a_signal_that_cannot_be_is_refused_at_once(self):
         for words in (["order", "signal", "o-1"], ["order", "signal", "o-1", "Paid"], ["order", "signal", "not an id", "paid"],
-                      ["order", "signal", "o-1", "paid", "--id", "a/b"], ["order", "signal", "o-1", "paid", "--id", "x" * 65],
+                      ["order", "signal", "o-1", "paid", "--id", "a/b"], ["order", "signal", "o-1", "paid", "--step", "No Step"], ["order", "signal", "o-1", "paid", "--id", "x" * 65],
                       ["order", "signal", "o-1", "paid", "--payload", "{"], ["order", "signal", "o-1", "paid", "--payload", '"' + "x" * 65535 + '"'],
                       ["signal", "send", "paid"], ["signal", "send", "paid", "--key", ""], ["signal", "send", "paid", "--key", "a\tb"],
                       ["signal", "send", "paid", "--key", "x" * 257]):
