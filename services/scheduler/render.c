@@ -130,8 +130,8 @@ static bool digest_check(struct mg_fold *fold, int step, enum mg_kind kind, stru
 }
 
 /* The address by the secret with which this key has gone out, as long as the file has it: the key carries the
- * same bytes after the secret was renewed (law 8, derived identities). Without a key that has gone out, or
- * for one before schema 45, whose bytes were compared without the address: the first secret. */
+ * same bytes after the secret was renewed (law 8, derived identities). For a key that has not gone out, or
+ * has done so before schema 45, when bytes were compared without the address: the first secret. */
 static enum mg_render callback_render(struct mg_batch *batch, struct mg_fold *fold, int step,
                                       struct mg_order_input *input, struct mg_request *request,
                                       bool is_compared_without)

@@ -228,7 +228,7 @@ def a_bulk_action_is_paused_resumed_and_stopped(s):
     s.cluster.tool("bulk", "stop", bulk_id, "--reason", "call them off instead")
     ended = wait_ended(s, bulk_id, "stopped")
     assert ended["skipped"] == 10 - ended["done"] > 0 and not s.alerts("bulk_stopped"), ended
-    refused = s.cluster.tool("bulk", "resume", bulk_id, "--reason", "no", check=False)
+    refused = s.cluster.tool("bulk", "resume", bulk_id, "--reason", "why", check=False)
     assert refused.returncode == 4 and "stopped" in refused.stderr, refused
     assert s.cluster.tool("bulk", "show", "no-such-bulk", check=False).returncode == 3
     last = start(s, "--rate", 100, verb="cancel")

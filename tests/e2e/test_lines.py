@@ -92,7 +92,7 @@ def an_order_in_error_holds_its_line_until_it_is_released(s):
     assert listed(s, "customer/a") == [head.order_id, second.order_id, third.order_id]
     lines = {row["order_id"]: row["line"] for row in json.loads(s.cluster.tool("order", "list", "-o", "json").stdout)}
     assert lines[second.order_id] == "customer/a" and sorted(map(str, lines.values())) == ["None"] + ["customer/a"] * 3, lines
-    refused = s.cluster.tool("order", "release", second.order_id, "--reason", "x", check=False)
+    refused = s.cluster.tool("order", "release", second.order_id, "--reason", "why", check=False)
     assert refused.returncode != 0 and "only an order in error" in refused.stderr, refused
     s.rows("UPDATE sequence_key SET since = now() - interval '11 minutes' RETURNING 1")
     s.wait(lambda: s.alerts("line_held"), "the alert is there", 40)

@@ -139,7 +139,7 @@ def a_day_of_the_archive_is_given_away_before_it_is_dropped(s):
     """Would catch: a day that is dropped although its export failed; an export with gaps; a policy that lets orders leave while
     their clients still use them."""
     assert "no order leaves" in tool(s, "db", "vacuum-policy").stdout
-    for words in (("--hot", "23h", "--reason", "x"), ("--keep", "soon", "--reason", "x"), ("--hot", "30d")):
+    for words in (("--hot", "23h", "--reason", "why"), ("--keep", "soon", "--reason", "why"), ("--hot", "30d")):
         assert tool(s, "db", "vacuum-policy", *words, check=False).returncode == 2, words
     sent = [s.client.submit(payload={"n": number}) for number in range(3)]
     for order in sent:

@@ -77,7 +77,7 @@ def an_open_wait_is_left_by_a_cancelled_order_and_kept_by_a_resumed_one(s):
     assert s.step(order, "hold")["due_at"] == before["due_at"], (before, s.step(order, "hold"))
     told = s.cluster.tool("order", "explain", order.order_id).stdout
     assert "hold" in told and "waits for a moment" in told, told
-    refused = s.cluster.tool("order", "settle", order.order_id, "--step", "hold", "--outcome", "absent", "--reason", "x", check=False)
+    refused = s.cluster.tool("order", "settle", order.order_id, "--step", "hold", "--outcome", "absent", "--reason", "why", check=False)
     assert refused.returncode != 0 and "a wait has nothing to be absent" in refused.stderr, refused
     s.cluster.tool("order", "settle", order.order_id, "--step", "hold", "--outcome", "done", "--reason", "it may go")
     s.client.wait_status(order, "processed")

@@ -42,20 +42,20 @@ void stage_start_limited(struct mg_json_limits limits)
     fake_broker_reset();
     stage_exit_code = -1;
     stage_options = (struct mg_scheduler_options){.broker = {.url = "amqp://test"},
-                                            .pg_dsn = "",
-                                            .instance = "test",
-                                            .workflows_dir = "",
-                                            .batch = 16,
-                                            .prefetch = 64,
-                                            .window = 100,
-                                            .memory_bytes = stage_memory_bytes,
-                                            .quiesce_ms = 3000,
-                                            .park_ms = 1000,
-                                            .owed_for_ms = 86400000,
-                                            .drain_timeout_ms = 1000,
-                                            .limits = limits,
-                                            .spans = stage_spans,
-                                            .on_end = on_end};
+                                                  .pg_dsn = "",
+                                                  .instance = "test",
+                                                  .workflows_dir = "",
+                                                  .batch = 16,
+                                                  .prefetch = 64,
+                                                  .window = 100,
+                                                  .memory_bytes = stage_memory_bytes,
+                                                  .quiesce_ms = 3000,
+                                                  .park_ms = 1000,
+                                                  .owed_for_ms = 86400000,
+                                                  .drain_timeout_ms = 1000,
+                                                  .limits = limits,
+                                                  .spans = stage_spans,
+                                                  .on_end = on_end};
     metrics = mg_metrics_create();
     ck_assert_int_eq(mg_scheduler_create(NULL, &stage_options, metrics, NULL, &stage_scheduler, &err), MG_OK);
     fake_store.options.on_state(fake_store.options.arg, true, "");
