@@ -24,7 +24,8 @@ $$;
 
 -- The acknowledged alerts of each cause.
 CREATE INDEX operator_alert_known ON operator_alert
-    (code, workflow, coalesce(step, ''), coalesce(service, ''), coalesce(error_code, ''), acked_at)
+    (code, workflow COLLATE "C", coalesce(step, '') COLLATE "C", coalesce(service, '') COLLATE "C",
+        coalesce(error_code, '') COLLATE "C", acked_at)
     WHERE closed_at IS NULL AND acked_at IS NOT NULL;
 
 -- A failure of a cause that is open and known is known, too, so that the cause stays known when its first alerts close.
@@ -32,9 +33,10 @@ CREATE FUNCTION makegood_alert_known() RETURNS trigger LANGUAGE plpgsql SECURITY
 BEGIN
     SELECT a.acked_at, a.acked_by INTO NEW.acked_at, NEW.acked_by
     FROM operator_alert a
-    WHERE a.closed_at IS NULL AND a.acked_at IS NOT NULL AND a.code = NEW.code AND a.workflow = NEW.workflow
-        AND coalesce(a.step, '') = coalesce(NEW.step, '') AND coalesce(a.service, '') = coalesce(NEW.service, '')
-        AND coalesce(a.error_code, '') = coalesce(NEW.error_code, '')
+    WHERE a.closed_at IS NULL AND a.acked_at IS NOT NULL AND a.code = NEW.code
+        AND a.workflow COLLATE "C" = NEW.workflow AND coalesce(a.step, '') COLLATE "C" = coalesce(NEW.step, '')
+        AND coalesce(a.service, '') COLLATE "C" = coalesce(NEW.service, '')
+        AND coalesce(a.error_code, '') COLLATE "C" = coalesce(NEW.error_code, '')
     ORDER BY a.acked_at DESC
     LIMIT 1;
     RETURN NEW;

@@ -29,7 +29,7 @@ SELECT s.order_id, s.workflow, s.process_state AS state, s.goal, s.reason, s.fai
     to_char(s.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS updated_at,
     to_char(s.complete_by AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS complete_by,
     (SELECT q.key FROM sequence_place q WHERE q.order_id = s.order_id ORDER BY q.place DESC LIMIT 1) AS line,
-    w.waits_step, w.waits_service, w.waits_reason, p.looked_at, p.is_full, NULL AS back_to, NULL AS next
+    w.waits_step, w.waits_service, w.waits_reason, w.failed_step, w.failed_error, p.looked_at, p.is_full, NULL AS back_to, NULL AS next
 FROM (SELECT count(*) AS looked_at, count(*) = 100000 AS is_full FROM looked) p
 LEFT JOIN shown s ON true
 LEFT JOIN LATERAL (:waits) w ON true
