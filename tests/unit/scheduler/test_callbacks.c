@@ -85,8 +85,8 @@ static void secrets_are(const char *first, const char *second)
 #define OLD_SECRET "0123456789abcdef0123456789abcdef"
 #define NEW_SECRET "fedcba9876543210fedcba9876543210"
 
-/* Law 8, derived identities. Would catch: a service that refuses a key with another body, after the secret was
- * renewed, and a charge that stands because the refusal is read as a proof. */
+/* Law 8, derived identities. Would catch: a service that refuses a key with another body, after the secret
+ * was renewed, and a charge that stands because the refusal is read as a proof. */
 START_TEST(a_key_has_the_same_address_after_the_secret_was_renewed)
 {
     fake_store.definition = CALLED;
