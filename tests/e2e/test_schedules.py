@@ -96,6 +96,7 @@ def operators_pause_run_backfill_and_delete_a_schedule(s):
     assert [one["order_id"] for one in again] == [one["order_id"] for one in back]
     s.wait(lambda: len(orders(s)) == 5 and {order["process_state"] for order in orders(s)} == {"processed"}, "all are processed")
     assert row(s)["next_slot"] == before["next_slot"], "a paused schedule stays at its slot"
+    assert tool(s, "show", "nightly")["schedule"]["next_at"] is None, "a moment that passed in the pause never comes"
     assert tool(s, "resume", "nightly", "--reason", "done", "--if-version", "1", check=False).returncode == 4
     resumed = tool(s, "resume", "nightly", "--reason", "done")
     assert resumed["version"] == 3 and resumed["next_at"] > time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), resumed
