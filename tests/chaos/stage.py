@@ -351,7 +351,7 @@ class Stage:
 
     def has_called(self, order_id, step):
         """Whether the payment has begun the work of this step: one that gives no answer has not."""
-        return self.cluster.remotes["payment"].entry(f"{order_id}.{step}.do")["executions"] > 0
+        return self.cluster.remotes["payment"].entry(f"{order_id}.{step}.do")["effects"] > 0
 
     def apply_topology(self):
         words = []
