@@ -46,7 +46,7 @@ static const struct {
         {"051250555500", "the first step is undone last, which ends the order; only a pivot goes forward"},
     [MG_ORDER_COMPENSATED] = {"500455500050", "no step of an order that has ended moves or has failed undos"},
     [MG_ORDER_CANCELLED] = {"500455000050", "no step of an order that has ended moves or has failed undos"},
-    [MG_ORDER_ERROR] = {"555455500005", "undos end before their order waits for a person"},
+    [MG_ORDER_ERROR] = {"355455500005", "undos end before their order waits for a person"},
 };
 
 static bool is_tried(int state, int step_state, int policy)
