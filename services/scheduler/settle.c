@@ -408,7 +408,7 @@ enum mg_callback_end mg_callback_decide(struct mg_batch *batch, struct mg_item *
     if (reply->error_text[0] != '\0') {
         story.reason = mg_slice_of(reply->error_text);
     }
-    item->why = "late: the callback is for an earlier request of the step";
+    item->why = "late: the callback is for an earlier request of the step"; /* a decision has its own words */
     switch (is_of_earlier ? MG_REFUSED : mg_fold_cause(batch, item, &cause, &brought, story)) {
     case MG_GO:
         return MG_CALLBACK_TAKEN;

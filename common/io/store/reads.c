@@ -20,7 +20,7 @@
 
 static bool is_proved(const struct mg_reads *reads)
 {
-    return reads->is_locked || reads->is_of_many;
+    return reads->is_of_store || reads->is_of_many;
 }
 
 static void forget(struct mg_reads *reads)
@@ -28,7 +28,7 @@ static void forget(struct mg_reads *reads)
     free(reads->params);
     reads->params = NULL;
     reads->since_boot_ms = 0;
-    reads->is_locked = reads->is_of_many = false;
+    reads->is_of_store = reads->is_of_many = false;
 }
 
 static void begin(struct mg_reads *reads, enum mg_report report, struct mg_slice params, int count)
@@ -50,7 +50,7 @@ void mg_reads_note(struct mg_store *store, enum mg_report report, const char *na
     struct mg_reads *reads = &store->reads;
     bool is_known = reads->since_boot_ms != 0 && mg_clock_boot_ms() - reads->failed_boot_ms < FRESH_MS;
     bool is_same = is_known && reads->report == report;
-    bool is_locked =
+    bool is_of_store =
         strcmp(answer->sqlstate, LOCK_NOT_AVAILABLE) == 0 || strcmp(answer->sqlstate, NO_RIGHT) == 0;
     if (answer->err == NULL) {
         if (reads->since_boot_ms != 0 && reads->report == report) {
@@ -58,14 +58,14 @@ void mg_reads_note(struct mg_store *store, enum mg_report report, const char *na
         }
         return;
     }
-    if (answer->fault == MG_PG_LOST || (is_known && !is_same && (is_proved(reads) || !is_locked))) {
+    if (answer->fault == MG_PG_LOST || (is_known && !is_same && (is_proved(reads) || !is_of_store))) {
         return;
     }
     if (!is_same) {
         begin(reads, report, params, count);
         reads->name = name;
     }
-    reads->is_locked = reads->is_locked || is_locked;
+    reads->is_of_store = reads->is_of_store || is_of_store;
     reads->is_of_many = reads->is_of_many || reads->params == NULL || reads->params_size != params.len ||
                         memcmp(reads->params, params.data, params.len) != 0;
     reads->failed_boot_ms = mg_clock_boot_ms();
@@ -104,7 +104,7 @@ void mg_reads_look(struct mg_store *store)
 bool mg_reads_must_repeat(const struct mg_store *store)
 {
     const struct mg_reads *reads = &store->reads;
-    return reads->since_boot_ms != 0 && reads->is_locked && reads->params != NULL && !reads->is_repeating;
+    return reads->since_boot_ms != 0 && reads->is_of_store && reads->params != NULL && !reads->is_repeating;
 }
 
 void mg_reads_create(struct mg_store *store)

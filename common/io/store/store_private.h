@@ -26,7 +26,8 @@ struct mg_reads {
     char *params;                          /* of the first, each with its NUL; NULL: none are kept */
     size_t params_size;
     int param_count;
-    bool is_locked, is_of_many; /* by a lock time-out; of requests for different things */
+    /* a lock timed out, or a right is missing; requests for different things failed */
+    bool is_of_store, is_of_many;
     bool is_repeating, is_logged;
     char text[MG_ERR_TEXT_MAX]; /* of the last failure */
     struct mg_metric *seconds;  /* NULL: the store is no reader's */
